@@ -66,6 +66,20 @@ class System:
         """Return the rows alone, on no profile: what labels need, without what is large."""
         return replace(self, index=self.index[:, :0].copy())
 
+    def of_constraints(self, chosen: Sequence[int]) -> tuple[System, IntArray]:
+        """Return some of the constraints on all profiles, and their rows among all."""
+        blocks = [self.block(k) for k in chosen]
+        rows = np.concatenate([np.arange(block.start, block.stop) for block in blocks])
+        system = System(
+            index=np.ascontiguousarray(self.index[list(chosen)]),
+            offsets=np.cumsum([0, *(block.stop - block.start for block in blocks)]).astype(np.int64),
+            targets=self.targets[rows],
+            domain=self.domain,
+            scopes=tuple(self.scopes[k] for k in chosen),
+            row_codes=tuple(self.row_codes[k] for k in chosen),
+        )
+        return system, rows
+
     def with_targets(self, targets: FloatArray) -> System:
         """Return the same rows with other targets."""
         return replace(self, targets=targets)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.newton.linear_sweep import linear_sweep
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep
+from purtensor.solving.convergence.linear_sweep import LinearSweep, OrthonormalBasis
 from purtensor.solving.iterate import row_sums
 from purtensor.solving.stopping import L1_FACTOR
 
@@ -34,8 +34,6 @@ _FURTHEST = 1 << 40
 _TIGHT = 1e-3
 _SIZES = (8, 16, 32, 64)
 """Vectors of the basis: larger ones are tried while what they miss leaves the answer open."""
-
-_NOTHING_NEW = 1e-10
 
 _ENTRIES = 1 << 26
 """Of vectors on profiles, at most."""
@@ -68,36 +66,18 @@ def linear_sweeps_left(sweep: GroupedSweep, error: FloatArray, tolerances: Seque
         For the largest miss of a row; for the sum of misses of a constraint a hundred times as much. The total mass is
         1. The first one decides how large the basis has to be.
     """
-    linear = _Linear(sweep)
     if not sweep.on_profiles(error).any():
         return [Interval(0.0, 0.0, 0.0) for _ in tolerances]
+    order = [group[0] for group in sweep.groups]
+    linear = LinearSweep.at(sweep.problem, sweep.masses / sweep.masses.sum(), order, dependencies=sweep.dependencies)
     ahead = None
     for size in _SIZES:
         if size * len(sweep.masses) > _ENTRIES:
             break
-        ahead = _Ahead.of(linear, error, size)
+        ahead = _Ahead.of(sweep, linear, error, size)
         if ahead.is_whole or ahead.interval(tolerances[0], L1_FACTOR * tolerances[0]).is_tight:
             break
     return None if ahead is None else [ahead.interval(one, L1_FACTOR * one) for one in tolerances]
-
-
-class _Linear:
-    """The plain sweep near q as a map of potentials, and the misses that errors make."""
-
-    def __init__(self, sweep: GroupedSweep) -> None:
-        self.sweep = sweep
-        self.weights = sweep.masses / sweep.masses.sum()
-        self.sums = row_sums(sweep.problem.system, self.weights)
-        system = sweep.problem.system
-        self.blocks = [system.block(k) for k in range(len(sweep.problem.index))]
-        self._order = np.array([group[0] for group in sweep.groups])
-
-    def swept(self, x: FloatArray) -> FloatArray:
-        """Return the potentials of S C^T x."""
-        problem, moved, z = self.sweep.problem, x.copy(), self.sweep.on_profiles(x)
-        linear_sweep(self.weights, problem.index, problem.offsets, self.sums, self._order, 1.0, moved, z)
-        self.sweep.dependencies.leave(moved)
-        return moved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,11 +107,10 @@ class _Ahead:
     is_whole: bool
 
     @classmethod
-    def of(cls, linear: _Linear, error: FloatArray, size: int) -> _Ahead:
-        sweep, weights, problem = linear.sweep, linear.weights, linear.sweep.problem
-        swept = linear.swept
-        basis = _Basis(sweep, weights)
-        norm = basis.append(error)
+    def of(cls, sweep: GroupedSweep, linear: LinearSweep, error: FloatArray, size: int) -> _Ahead:
+        weights, system, swept = linear.masses, sweep.problem.system, linear.swept
+        basis = OrthonormalBasis(sweep.problem, weights)
+        norm, _ = basis.append(error)
         images = [swept(basis.potentials[0])]
         latest = {"sweep": 0, "inverse": 0}  # the vectors that they are made of next
         # in turns: sweeps bring the fast modes into the basis, inverses the slow ones
@@ -139,7 +118,7 @@ class _Ahead:
         while latest and len(basis.potentials) < size:
             source = latest[turn]
             x = images[source] if turn == "sweep" else sweep.inverse(basis.potentials[source])
-            if basis.append(x) > 0.0:
+            if basis.append(x)[0] > 0.0:
                 images.append(swept(basis.potentials[-1]))
                 latest[turn] = len(images) - 1
             else:
@@ -155,14 +134,14 @@ class _Ahead:
                 matrix[:, j] += share
                 left -= share @ z
             remainders[j] = left
-        misses = np.array([row_sums(problem.system, weights * one) for one in z]).T
+        misses = np.array([row_sums(system, weights * one) for one in z]).T
         return cls(
             matrix,
             misses,
             (remainders * weights) @ remainders.T,
             norm,
             np.sqrt(linear.sums),
-            linear.blocks,
+            [system.block(k) for k in range(len(system.index))],
             not latest,
         )
 
@@ -225,28 +204,3 @@ class _Ahead:
     def remainders_of(self, columns: FloatArray) -> FloatArray:
         """Return the norm of what one more sweep of each combination has outside of the basis."""
         return np.asarray(np.sqrt(np.maximum(0.0, (columns * (self.remainder @ columns)).sum(axis=0))))
-
-
-class _Basis:
-    """Functions on profiles that are orthonormal in L2(q), with their potentials."""
-
-    def __init__(self, sweep: GroupedSweep, weights: FloatArray) -> None:
-        self.potentials: list[FloatArray] = []
-        self.profiles: list[FloatArray] = []
-        self._sweep, self._weights = sweep, weights
-
-    def append(self, potentials: FloatArray) -> float:
-        """Take in the part of C^T x that is new, scaled to norm 1; return its norm, 0 where nothing is new."""
-        x, z = potentials.copy(), self._sweep.on_profiles(potentials)
-        size = norm = math.sqrt(float(self._weights @ z**2))
-        for _ in range(2):  # twice: once leaves rounding
-            for x_i, z_i in zip(self.potentials, self.profiles, strict=True):
-                share = float(self._weights @ (z_i * z))
-                x -= share * x_i
-                z -= share * z_i
-        norm = math.sqrt(float(self._weights @ z**2))
-        if norm <= _NOTHING_NEW * size:
-            return 0.0
-        self.potentials.append(x / norm)
-        self.profiles.append(z / norm)
-        return norm

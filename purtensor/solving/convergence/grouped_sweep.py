@@ -18,7 +18,7 @@ from scipy.sparse.linalg import splu
 from purtensor._typing import FloatArray, IntArray
 from purtensor.solving.convergence.krylov import leading_by_sweeps
 from purtensor.solving.convergence.leading import Complexes, LeadingEigenvalue, decays_of
-from purtensor.solving.convergence.linear_sweep import Dependencies
+from purtensor.solving.convergence.linear_sweep import Dependencies, OrthonormalBasis
 from purtensor.solving.hessian.choice import factorized_hessian_of
 from purtensor.solving.hessian.factored import Factored
 from purtensor.solving.iterate import on_profiles
@@ -219,41 +219,21 @@ def leading_eigenvalue(sweep: GroupedSweep, *, tolerance: float = 1e-5, seed: in
 
 
 def _by_inverse(sweep: GroupedSweep, tolerance: float, seed: int) -> LeadingEigenvalue:
-    rng = np.random.default_rng(seed)
     rows = sweep.problem.system.rows
-    weights = sweep.masses / sweep.masses.sum()
-    nothing = LeadingEigenvalue(0.0, 1.0, 0, True, np.zeros(rows, dtype=complex))
-    potentials, profiles = [], []
-    projected = np.zeros((_LARGEST_BASIS + 1, _LARGEST_BASIS))
-    x = rng.standard_normal(rows)
-    z = sweep.on_profiles(x)
-    norm = float(np.sqrt(weights @ z**2))
-    if norm == 0.0:
-        return nothing
-    found, before = nothing, None
-    for j in range(_LARGEST_BASIS):
-        potentials.append(x / norm)
-        profiles.append(z / norm)
-        x = sweep.inverse(potentials[j])
-        z = sweep.on_profiles(x)
-        size = float(np.sqrt(weights @ z**2))
-        for _ in range(2):  # twice: once leaves a loss of orthogonality that grows with 1 / gap
-            for i in range(j + 1):
-                share = float(weights @ (profiles[i] * z))
-                projected[i, j] += share
-                x = x - share * potentials[i]
-                z = z - share * profiles[i]
-        norm = float(np.sqrt(weights @ z**2))
+    found, before = LeadingEigenvalue(0.0, 1.0, 0, True, np.zeros(rows, dtype=complex)), None
+    basis, projected = OrthonormalBasis(sweep.problem, sweep.masses), np.zeros((_LARGEST_BASIS + 1, _LARGEST_BASIS))
+    norm, _ = basis.append(np.random.default_rng(seed).standard_normal(rows))
+    for j in range(_LARGEST_BASIS if norm else 0):
+        norm, projected[: j + 1, j] = basis.append(sweep.inverse(basis.potentials[j]))
         projected[j + 1, j] = norm
         values, vectors = _eigen(projected[: j + 1, : j + 1])
         gaps = _gaps(values)
         # shift-inverted Arnoldi finds what is nearest to 1, not what has the largest modulus
         lead = int(np.argmin(np.abs(gaps)))
         gap = complex(gaps[lead])
-        mode = np.array(potentials).T @ vectors[:, lead]
-        # the basis is invariant, so its eigenvalues are exact
-        exhausted = norm <= 1e-10 * size
-        settled = exhausted or (before is not None and abs(gap - before) <= tolerance * abs(gap))
+        mode = np.array(basis.potentials[: j + 1]).T @ vectors[:, lead]
+        # without anything new the basis is invariant, so its eigenvalues are exact
+        settled = norm == 0.0 or (before is not None and abs(gap - before) <= tolerance * abs(gap))
         found = LeadingEigenvalue(1.0 - gap, gap, j + 1, bool(settled), mode)
         if settled:
             break

@@ -14,6 +14,9 @@ from purtensor.kernels.newton.linear_sweep import leave_dependent_rows, linear_s
 from purtensor.solving.iterate import on_profiles, row_sums
 from purtensor.solving.problem import Problem
 
+_NOTHING_NEW = 1e-10
+"""A function that is a combination of those of a basis up to this share of its norm adds nothing to it."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dependencies:
@@ -124,3 +127,35 @@ class LinearSweep:
         """Return the dual norm of an error of all potentials: the root of sum masses (C^T x)^2 / sum masses."""
         z = self.exponents(potentials)
         return float(np.sqrt(inner_product(self.masses * z, z) / self.masses.sum()))
+
+
+class OrthonormalBasis:
+    """Functions on profiles that are orthonormal in L2(q), q being certain masses, with their potentials."""
+
+    def __init__(self, problem: Problem, masses: FloatArray) -> None:
+        self.potentials: list[FloatArray] = []
+        self.profiles: list[FloatArray] = []
+        self._system, self._weights = problem.system, masses / masses.sum()
+
+    def append(self, potentials: FloatArray) -> tuple[float, FloatArray]:
+        """Take in the part of C^T x that is new, scaled to norm 1; return its norm, and the shares of the others.
+
+        Nothing is taken in, and the norm is 0, where nothing is new.
+        """
+        x, z = potentials.copy(), on_profiles(self._system, potentials)
+        size, shares = self._norm(z), np.zeros(len(self.potentials))
+        for _ in range(2):  # twice: once leaves a loss of orthogonality that grows with 1 / gap
+            for i, (x_i, z_i) in enumerate(zip(self.potentials, self.profiles, strict=True)):
+                share = float(self._weights @ (z_i * z))
+                shares[i] += share
+                x -= share * x_i
+                z -= share * z_i
+        norm = self._norm(z)
+        if norm <= _NOTHING_NEW * size:
+            return 0.0, shares
+        self.potentials.append(x / norm)
+        self.profiles.append(z / norm)
+        return norm, shares
+
+    def _norm(self, z: FloatArray) -> float:
+        return float(np.sqrt(self._weights @ z**2))

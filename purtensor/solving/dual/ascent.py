@@ -93,7 +93,7 @@ Stepper: TypeAlias = Callable[[DualProblem, DualPoint, float], DualPoint | None]
 class AscentOptions:
     """How an ascent goes: `sigma` is the first proximal width in units of the slack's own, grown tenfold a round.
 
-    `softening` adds softening/2 |y|^2 to the dual, `once` ends after one proximal round, `slack` is where the proximal
+    `softening` adds softening/2 |y|^2 to the dual, and one proximal round is enough then. `slack` is where the proximal
     terms begin; with `sharp` these are so near to the answer that the first round already goes to the tolerance, and
     rounds that hardly move them end. `step` takes the place of Newton's steps.
     """
@@ -102,7 +102,6 @@ class AscentOptions:
     most_steps: int = 400
     sigma: float = 1.0
     softening: float = 0.0
-    once: bool = False
     sharp: bool = False
     slack: FloatArray | None = field(default=None, repr=False)
     step: Stepper | None = field(default=None, repr=False)
@@ -135,7 +134,7 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
         widest = _WIDEST * problem.mass / np.maximum(1.0, linear.cost)
     tolerance, sigma = options.tolerance, options.sigma
     # early rounds are solved loosely: the anchor moves on anyway
-    inner = tolerance if linear is None or options.once or options.sharp else max(tolerance, 1e-2)
+    inner = tolerance if linear is None or options.softening or options.sharp else max(tolerance, 1e-2)
     used, rounds, last = 0, 0, np.inf
     while True:
         # notes/one_dual.md, equation 6: the wider, the nearer to the linear cost, and the worse the equations
@@ -150,7 +149,7 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
         if ending is not Ending.CONVERGED and not rounded:
             return DualRun(point, ending, residual)
         rounds += 1
-        if options.once or linear is None:
+        if options.softening or linear is None:
             return DualRun(point, Ending.CONVERGED, residual)
         # what the slacks' own conditions lack, in nats a unit
         unrest = float((np.abs(point.x[own] - anchor) / proximal).max(initial=0.0))

@@ -91,17 +91,7 @@ def partition_matrix(system: System, hard: BoolArray) -> PartitionMatrix | None:
 
 def _kept(system: System, slabs: Slabs | None, hard: BoolArray) -> BoolArray:
     """Return all rows but the dependent ones of hard constraints."""
-    chosen = np.flatnonzero(hard)
-    blocks = [system.block(int(k)) for k in chosen]
-    numbers = np.concatenate([np.arange(block.start, block.stop) for block in blocks])
-    own = System(
-        index=np.ascontiguousarray(system.index[chosen]),
-        offsets=np.concatenate([[0], np.cumsum([block.stop - block.start for block in blocks])]).astype(np.int64),
-        targets=system.targets[numbers],
-        domain=system.domain,
-        scopes=tuple(system.scopes[k] for k in chosen),
-        row_codes=tuple(system.row_codes[k] for k in chosen),
-    )
+    own, numbers = system.of_constraints(np.flatnonzero(hard).tolist())
     key = None if slabs is None else slabs.key
     # the slabs' key may be that of soft constraints alone
     if key is not None and not any(set(key) <= set(scope) for scope in own.scopes):

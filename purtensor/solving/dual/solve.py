@@ -229,9 +229,7 @@ def _down_the_softness(problem: DualProblem, tolerance: float, watch: Watch) -> 
     potentials: FloatArray | None = None
     # a softened dual is strongly concave, so that every stage ends; each begins where the one before ended
     for exponent in np.arange(0.0, 13.1, 0.5):
-        softened = AscentOptions(
-            tolerance=1e-6, most_steps=_POLISHING, softening=float(10.0**-exponent) * problem.mass, once=True
-        )
+        softened = AscentOptions(tolerance=1e-6, most_steps=_POLISHING, softening=float(10.0**-exponent) * problem.mass)
         found = ascend(problem, potentials, softened, watch)
         if found.converged:
             potentials = found.point.potentials

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor._typing import FloatArray, IntArray
 from purtensor.solving.dual.columns.kind import ColumnKind, bregman_entropy
 
 # e^709.8 is the end of float64: some room is left for the centre
@@ -49,8 +49,3 @@ class EntropyColumns(ColumnKind):
     def divergence(self, other: FloatArray, x: FloatArray) -> FloatArray:
         """Return strength KL(other || x)."""
         return np.asarray(self.strength * bregman_entropy(other, x))
-
-    @property
-    def repelled_below(self) -> BoolArray:
-        """Whether the lower bound is 0, where the slope is infinite."""
-        return self.lower <= 0.0

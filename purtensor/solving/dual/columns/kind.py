@@ -54,13 +54,13 @@ class ColumnKind(ABC):
 
     @property
     def repelled_below(self) -> BoolArray:
-        """Whether the cost itself keeps a column off its lower bound, as x log x does off 0."""
-        return np.zeros(len(self.lower), dtype=bool)
+        """Whether the cost itself keeps a column off its lower bound, by an infinite slope, as x log x does off 0."""
+        return np.isfinite(self.lower) & np.isneginf(self.lowest)
 
     @property
     def repelled_above(self) -> BoolArray:
         """Whether the cost itself keeps a column off its upper bound."""
-        return np.zeros(len(self.lower), dtype=bool)
+        return np.isfinite(self.upper) & np.isposinf(self.highest)
 
     def respond(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the x that costs least at the potentials z, and its derivative, 0 where a bound holds it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor._typing import FloatArray, IntArray
 from purtensor.solving.dual.columns.kind import ColumnKind, bregman_entropy
 
 
@@ -58,13 +58,3 @@ class LogitColumns(ColumnKind):
         below = bregman_entropy(other - self.lower, x - self.lower)
         above = bregman_entropy(self.upper - other, self.upper - x)
         return np.asarray((below + above) / self.rate)
-
-    @property
-    def repelled_below(self) -> BoolArray:
-        """Everywhere: the slope is infinite at both bounds."""
-        return np.ones(len(self.lower), dtype=bool)
-
-    @property
-    def repelled_above(self) -> BoolArray:
-        """Everywhere: the slope is infinite at both bounds."""
-        return np.ones(len(self.lower), dtype=bool)

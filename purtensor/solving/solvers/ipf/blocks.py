@@ -54,17 +54,7 @@ class _Group:
     @classmethod
     def of(cls, problem: Problem, block: Sequence[int]) -> _Group:
         """Return the group of these constraints."""
-        system = problem.system
-        parts = [system.block(k) for k in block]
-        rows = np.concatenate([np.arange(part.start, part.stop) for part in parts])
-        own = System(
-            index=np.ascontiguousarray(system.index[list(block)]),
-            offsets=np.cumsum([0, *(part.stop - part.start for part in parts)]).astype(np.int64),
-            targets=system.targets[rows],
-            domain=system.domain,
-            scopes=tuple(system.scopes[k] for k in block),
-            row_codes=tuple(system.row_codes[k] for k in block),
-        )
+        own, rows = problem.system.of_constraints(block)
         arranged, slabs, order = in_slab_order(own)
         logs = None if problem.log_reference is None else problem.log_reference[order]
         inner = Problem(problem.reference[order], arranged, problem.total, slabs, log_reference=logs)
