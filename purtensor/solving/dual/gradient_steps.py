@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
+from purtensor.kernels.lanes import inner_product
 from purtensor.solving.dual.ascent import DualPoint, point_at, searched
 from purtensor.solving.dual.columns.composite import CompositeColumns
 from purtensor.solving.dual.columns.entropy import EntropyColumns
 from purtensor.solving.dual.problem import DualProblem
+from purtensor.solving.solvers.lbfgs import Pair, two_loops
 
 
 @dataclass(slots=True)
@@ -24,17 +25,19 @@ class LimitedMemory:
     """
 
     memory: int = 10
-    _pairs: deque[tuple[FloatArray, FloatArray]] = field(default_factory=deque)
+    _pairs: deque[Pair] = field(default_factory=deque)
     _columns: CompositeColumns | None = None
 
     def __call__(self, problem: DualProblem, point: DualPoint, softening: float) -> DualPoint | None:
         """Return the state after one step; None where none rises."""
         # a moved proximal term is another function: gradients of the old one teach nothing
         if self._columns is not point.columns:
-            self._columns = point.columns
-            self._pairs.clear()
+            self._columns, self._pairs = point.columns, deque(maxlen=self.memory)
+        bend = problem.size_times(point.give)
+        # one over an upper bound of the curvature of each row alone
+        scale = 1.0 / np.where(bend > 0.0, bend, problem.mass)
         # the plain scaled slope is an ascent direction in any case
-        for direction in (self._direction(problem, point), self._scaled(problem, point, point.missing)):
+        for direction in (two_loops(self._pairs, point.missing, scale), scale * point.missing):
             found = searched(problem, point, direction, softening)
             if found is None:
                 self._pairs.clear()
@@ -42,31 +45,12 @@ class LimitedMemory:
             _, step = found
             moved = point_at(problem, point.columns, point.potentials + step * direction, softening)
             fall = point.missing - moved.missing
+            product = inner_product(step * direction, fall)
             # only pairs of positive curvature keep the approximation positive definite
-            if float(fall @ direction) > 0.0:
-                self._pairs.append((step * direction, fall))
-                if len(self._pairs) > self.memory:
-                    self._pairs.popleft()
+            if product > 0.0:
+                self._pairs.append(Pair(step * direction, fall, product))
             return moved
         return None
-
-    def _direction(self, problem: DualProblem, point: DualPoint) -> FloatArray:
-        """Return the two-loop recursion's direction."""
-        q, shares = point.missing.copy(), []
-        for s, y in reversed(self._pairs):
-            share = float(s @ q) / float(s @ y)
-            shares.append(share)
-            q -= share * y
-        q = self._scaled(problem, point, q)
-        for (s, y), share in zip(self._pairs, reversed(shares), strict=True):
-            q += (share - float(y @ q) / float(s @ y)) * s
-        return q
-
-    @staticmethod
-    def _scaled(problem: DualProblem, point: DualPoint, slope: FloatArray) -> FloatArray:
-        """Return a slope over an upper bound of the curvature of each row alone."""
-        bend = problem.size_times(point.give)
-        return slope / np.where(bend > 0.0, bend, problem.mass)
 
 
 class IterativeScaling:

@@ -113,7 +113,10 @@ def _is_rounding(space: RowSpace[P], move: _Move[P] | None) -> bool:
 def _best_move(space: RowSpace[P], point: P, pairs: deque[Pair]) -> _Move[P] | None:
     """Return the move from a point by what was learnt; None where rounding forbids any."""
     # 1 / b is the inverse of the Hessian's diagonal at the answer
-    wanted = two_loops(pairs, space.miss(point), 1.0 / np.maximum(space.targets, SMALLEST_TARGET))
+    scale = 1.0 / np.maximum(space.targets, SMALLEST_TARGET)
+    # times what fits the last pair
+    factor = pairs[-1].product / inner_product(pairs[-1].y, scale * pairs[-1].y) if pairs else 1.0
+    wanted = two_loops(pairs, space.miss(point), scale, factor)
     direction = centre(space, point, wanted)
     found = search_at_total(space, point, direction)
     if found is None:
@@ -134,10 +137,10 @@ def learn(pairs: deque[Pair], s: FloatArray, bend: float, y: FloatArray) -> None
         pairs.append(Pair(s, y, product))
 
 
-def two_loops(pairs: deque[Pair], gradient: FloatArray, scale: FloatArray) -> FloatArray:
+def two_loops(pairs: deque[Pair], gradient: FloatArray, scale: FloatArray, factor: float = 1.0) -> FloatArray:
     """Return the inverse Hessian that the pairs imply, times the gradient (Nocedal, Math. Comp. 35, 1980, 773-782).
 
-    Before the first pair it is `scale`, later that times the factor which fits the last pair.
+    Before the first pair it is the diagonal matrix of `scale` times `factor`.
     """
     out = gradient.copy()
     weights = []
@@ -145,9 +148,7 @@ def two_loops(pairs: deque[Pair], gradient: FloatArray, scale: FloatArray) -> Fl
         weight = inner_product(pair.s, out) / pair.product
         out -= weight * pair.y
         weights.append(weight)
-    if pairs:
-        last = pairs[-1]
-        out *= last.product / inner_product(last.y, scale * last.y)
+    out *= factor
     out *= scale
     for pair, weight in zip(pairs, reversed(weights), strict=True):
         out += (weight - inner_product(pair.y, out) / pair.product) * pair.s
