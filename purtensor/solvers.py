@@ -13,7 +13,7 @@ from scipy import sparse
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.lanes import inner_product
-from purtensor.solving.chunked import bent, rebuilt
+from purtensor.solving.chunked import bent, rebuild
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.iterate import Budget, Iterate, Record, Residual, Solver, Step, residual_of
 from purtensor.solving.iterate import on_profiles as exponents_on_profiles
@@ -100,7 +100,7 @@ def masses_at(problem: Problem, potentials: FloatArray) -> FloatArray:
     >>> pt.project(haberman.reference, haberman.constraints, solver=Damped()).converged
     True
     """
-    return rebuilt(problem, _check("potentials", potentials, problem.system.rows))
+    return rebuild(problem, _check("potentials", potentials, problem.system.rows))
 
 
 def on_profiles(problem: Problem, potentials: FloatArray) -> FloatArray:

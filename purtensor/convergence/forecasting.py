@@ -122,7 +122,7 @@ def forecast(result: Projection, *, tolerance: float = 1e-10) -> Forecast:
         )
         return _by_trend(result, None, tolerance)
     # the answer is known, but the sweep linearised there gives no forecast: only the residuals are left
-    if not found.is_told:
+    if not found.is_known:
         return _by_trend(result, found.newton_steps, tolerance)
     return Forecast(found.sweeps, found.lower, found.upper, "answer", found.newton_steps, tolerance)
 

@@ -42,7 +42,7 @@ def prefers_numpy(reads: int) -> bool:
     InvalidOptionError
         The environment variable asks for neither form.
     """
-    asked = _pinned()
+    asked = _read_variable()
     if asked is not None:
         return asked == "plain"
     return reads <= COLD and not has_kept_kernels()
@@ -77,7 +77,7 @@ def engine_for(reads: int) -> Iterator[str]:
     plain = prefers_numpy(reads)
     why = (
         f"as {VARIABLE} asks"
-        if _pinned()
+        if _read_variable()
         else "because no compiled kernels are cached (`purtensor warmup` compiles them)"
     )
     note = f"plain numpy, {why}" if plain else ""
@@ -92,7 +92,7 @@ def runs_in_numpy() -> bool:
 
 def sweeps_in_numpy(reads: int) -> int:
     """Return how many sweeps, each of which reads so many profiles, numpy makes before compiled kernels take over."""
-    if _pinned() is not None:
+    if _read_variable() is not None:
         return sys.maxsize
     return max(1, _SWEEP_READS // max(1, reads))
 
@@ -122,7 +122,7 @@ def _cache_folders() -> list[Path]:
     return [_SAMPLE.parent / "__pycache__", *of_user.glob(name)]
 
 
-def _pinned() -> str | None:
+def _read_variable() -> str | None:
     asked = os.environ.get(VARIABLE, "").strip()
     if asked not in ("", "plain", "compiled"):
         raise InvalidOptionError(f"{VARIABLE} must be 'plain' or 'compiled', got {asked!r}")

@@ -190,7 +190,7 @@ def reduce_to(
     part: Part, kept: BoolArray, masses: FloatArray, rhs: FloatArray, *, with_matrix: bool = True
 ) -> tuple[FloatArray, FloatArray]:
     """Return the part's share of the coupling matrix (upper triangle) and right-hand side, over the kept rows."""
-    matrix, vector = part.form.reduced(masses, rhs, with_matrix=with_matrix)
+    matrix, vector = part.form.reduce(masses, rhs, with_matrix=with_matrix)
     if isinstance(part.form, Bipartite):
         return matrix, vector
     # the arrowhead multiplies all rows; its layout on disk knows nothing of `kept`, which a face changes
@@ -202,11 +202,11 @@ def extend_from(
 ) -> FloatArray:
     """Return the solution on all rows of the part, given it on the kept coupling rows."""
     if isinstance(part.form, Bipartite):
-        return part.form.extended(masses, rhs, np.asarray(solved))
+        return part.form.extend(masses, rhs, np.asarray(solved))
     # dependent rows keep the potential 0: any solution with the same C^T m will do
     everywhere = np.zeros(len(kept))
     everywhere[kept] = solved
-    return part.form.extended(masses, rhs, everywhere)
+    return part.form.extend(masses, rhs, everywhere)
 
 
 def read_labels(store: SlabStore, number: int) -> tuple[list[IntArray], int, FloatArray]:

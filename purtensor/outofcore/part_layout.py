@@ -15,7 +15,7 @@ from purtensor.kernels.sums import group_sums
 from purtensor.outofcore.part import write_labels
 from purtensor.outofcore.partition import NOTHING, Extent, find_keys, gather
 from purtensor.outofcore.slab_layout import Laid, lay_out
-from purtensor.solving.scaling import scaled_targets
+from purtensor.solving.scaling import scale_targets
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles, profile_keys, smallest_unsigned
 
@@ -181,7 +181,7 @@ class _Rows:
         count = len(own[0])
         self.index.append(group[:count])
         self.codes.append(codes)
-        self.targets.append(scaled_targets(group_sums(masses, group[count:], len(codes[0])), exponent))
+        self.targets.append(scale_targets(group_sums(masses, group[count:], len(codes[0])), exponent))
 
     def _couple(self, own: Sequence[IntArray], sizes: Sequence[int], keys: IntArray, targets: FloatArray) -> None:
         self.index.append(find_keys(keys, own, sizes))

@@ -20,7 +20,7 @@ from purtensor.constraints.marginals import Marginal, StoredMarginal, flatten
 from purtensor.errors import InfeasibleError, NoSlabsError, UnknownCategoryError
 from purtensor.outofcore.engine import map_each, require_dask
 from purtensor.outofcore.partition import bucket_of, scatter, write_scattered
-from purtensor.solving.scaling import scaled_targets
+from purtensor.solving.scaling import scale_targets
 from purtensor.tables.coded import described
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import profile_keys
@@ -218,7 +218,7 @@ def outer_rows(
     keys = profile_keys(codes, sizes)[0]
     # ascending, so that profiles find their row by bisection
     order = np.argsort(keys)
-    return tuple(np.asarray(c)[order] for c in codes), keys[order], scaled_targets(targets[order], exponent)
+    return tuple(np.asarray(c)[order] for c in codes), keys[order], scale_targets(targets[order], exponent)
 
 
 def scatter_target(

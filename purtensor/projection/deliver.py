@@ -11,7 +11,7 @@ from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.lazy_verdict import explain, infeasible
 from purtensor.projection.result import Projection
 from purtensor.solving.convergence.sweeps_left import sweeps_left_by_answer
-from purtensor.solving.convergence.trend import SweepsToGo, rounded
+from purtensor.solving.convergence.trend import SweepsToGo, round_sweeps
 from purtensor.solving.termination import Termination
 
 AnyProjection = TypeVar("AnyProjection", bound=Projection[Any])
@@ -55,8 +55,8 @@ def _outlook(result: Any, tolerance: float, by_sweeps: bool) -> str:
     # the answer is at hand for small problems: a forecast by it is far better than by the trend
     if by_sweeps and isinstance(evidence, SolverEvidence) and evidence.labelled.arrays.index.size <= _MOST_VISITS:
         found = sweeps_left_by_answer(evidence.labelled.arrays, evidence.run.iterate.potentials, tolerance)
-        if found is not None and found.is_told and math.isfinite(found.sweeps):
-            return f"; about {rounded(found.sweeps)} more sweeps, or {found.newton_steps} Newton steps"
+        if found is not None and found.is_known and math.isfinite(found.sweeps):
+            return f"; about {round_sweeps(found.sweeps)} more sweeps, or {found.newton_steps} Newton steps"
     watch = SweepsToGo(tolerance)
     watch.take(result.trace["iteration"].values, result.trace["residual"].values)
     return f"; {watch.text}" if watch.text else ""

@@ -169,7 +169,7 @@ def run_general(
     max_seconds: float,
     certificate: bool,
     start: FloatArray | None = None,
-    tell: Callable[[StepLine], bool] | None = None,
+    callback: Callable[[StepLine], bool] | None = None,
     method: str = "newton",
     memory: int = 10,
 ) -> GeneralRun:
@@ -179,7 +179,7 @@ def run_general(
         "stop_on": stop_on,
         "max_seconds": max_seconds,
         "certificate": certificate,
-        "tell": tell,
+        "callback": callback,
         "method": method,
         "memory": memory,
     }

@@ -24,7 +24,7 @@ from purtensor.projection.product_answer import WITHOUT_PROOF, answer_product
 from purtensor.projection.product_question import order_of, product_of
 from purtensor.projection.result import Projection
 from purtensor.solving.certificate import UNPROVED, Certificate, DualCertifier, certify
-from purtensor.solving.iterate import Iterate, Solver, iterate_at, scaled_to_total
+from purtensor.solving.iterate import Iterate, Solver, iterate_at, scale_to_total
 from purtensor.solving.log_ratio import log_ratio_bound
 from purtensor.solving.loop import Progress, Run, Stage, begin, run, step_on_arrays
 from purtensor.solving.problem import LabelledProblem, build_problem
@@ -187,7 +187,7 @@ def _warm_start(labelled: LabelledProblem, start: Projection[Any] | Sequence[Tab
     if not isinstance(start, Projection):
         _check_scopes(tables, labelled.full.scopes)
         _check_potentials(tables)
-    return scaled_to_total(labelled.arrays, potentials_from(labelled, tables))
+    return scale_to_total(labelled.arrays, potentials_from(labelled, tables))
 
 
 def _check_scopes(tables: Sequence[Table], scopes: Sequence[tuple[str, ...]]) -> None:

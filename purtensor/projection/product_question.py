@@ -17,7 +17,7 @@ from purtensor.solving.iterate import Solver
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf.product_sweeps import Product
-from purtensor.solving.solvers.ipf.slab_layout import LARGEST_SLAB, turned
+from purtensor.solving.solvers.ipf.slab_layout import LARGEST_SLAB, turn_order
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.solvers.ipf.two_way_sweeps import SMALLEST as SMALLEST_TWO_WAY
 from purtensor.solving.solvers.ipf.two_way_sweeps import layout_of
@@ -50,7 +50,7 @@ def product_of(reference: Table, constraints: Sequence[Marginal], solver: Solver
     if len(scopes) == 2 and sorted(scopes[0] + scopes[1]) == sorted(domain.attributes):
         return _two_way(reference, domain, [constraints[k] for k in order], order, isinstance(solver, Automatic))
     inside = _inside(domain, [frozenset(scope) for scope in scopes])
-    found = None if inside is None else turned(order, inside)
+    found = None if inside is None else turn_order(order, inside)
     if found is None or not all(_fits(domain, constraint.target) for constraint in constraints):
         return None
     _, (a, b), plan = found

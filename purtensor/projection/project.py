@@ -224,7 +224,7 @@ def _project_general(
         max_seconds=stopping.max_seconds,
         certificate=bool(certificate),
         start=None if start is None else potentials_of(start, labelled.question),
-        tell=None if report is None else _telling(report),
+        callback=None if report is None else _telling(report),
         method=method,
         memory=memory,
     )

@@ -23,7 +23,7 @@ from purtensor.projection.lazy_verdict import explain
 from purtensor.projection.relaxation import Relaxation, make_relaxation
 from purtensor.solving.dual.labelled import LabelledQuestion, build_question
 from purtensor.solving.dual.options import GeneralOptions
-from purtensor.solving.dual.prepare import emptied
+from purtensor.solving.dual.prepare import find_emptied
 from purtensor.solving.termination import Termination
 
 PENALTIES = ("kl", "l1", "quadratic")
@@ -147,7 +147,7 @@ def diagnosis_of_hard(
         return None
     labelled = relaxed_question(reference, constraints, soft, penalty, 1.0)
     # soft zero targets of "kl" empty their profiles like hard ones do
-    keep, _ = emptied(labelled.question)
+    keep, _ = find_emptied(labelled.question)
     return diagnose_table(labelled.coded.rebuild(np.where(keep, labelled.coded.values, 0.0)), hard)
 
 

@@ -18,7 +18,7 @@ PROFILES_PER_CHUNK = 1 << 17
 """About 0.3 ms of work: long against the call."""
 
 
-def rebuilt(problem: Problem, potentials: FloatArray) -> FloatArray:
+def rebuild(problem: Problem, potentials: FloatArray) -> FloatArray:
     """Return reference * exp(C^T potentials), shape (M,)."""
     masses = np.empty_like(problem.reference)
     if problem.log_reference is not None:

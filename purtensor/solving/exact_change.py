@@ -44,7 +44,7 @@ def exact_change(
         begin = problem.system.block(k).start
         for row, mass in zip(rows.tolist(), moved, strict=True):
             missed[begin + row] -= mass
-    added = _added(problem, basis, missed)
+    added = _complete_exactly(problem, basis, missed)
     if added is None:
         return None
     found, rest = moves.copy(), np.zeros_like(moves)
@@ -52,13 +52,13 @@ def exact_change(
         if moved[profile] + change < 0:
             return None
         exact = _whole(float(moves[profile])) + change
-        found[profile] = _rounded(exact)
+        found[profile] = _round_to_float(exact)
         # what rounding to float64 takes off; rounded up, because it enters a bound
-        rest[profile] = _above(abs(exact - _whole(float(found[profile]))))
+        rest[profile] = _round_up(abs(exact - _whole(float(found[profile]))))
     return found, rest
 
 
-def _added(problem: Problem, basis: Basis, missed: Sequence[int]) -> dict[int, Fraction] | None:
+def _complete_exactly(problem: Problem, basis: Basis, missed: Sequence[int]) -> dict[int, Fraction] | None:
     """Return what each profile of the basis gets, in units of 2^-1074, so that its rows are met exactly."""
     closing = basis.closing
     # routed twice: the forest alone shows what the rows beside it still miss, and that is what the cycles carry
@@ -67,7 +67,7 @@ def _added(problem: Problem, basis: Basis, missed: Sequence[int]) -> dict[int, F
         return routed
     sums = _sums(problem, basis, routed)
     left = [missed[row] - change for row, change in zip(closing.rows.tolist(), sums, strict=True)]
-    values = _solved(_cycles(problem, basis), left)
+    values = _solve(_cycles(problem, basis), left)
     return None if values is None else _route(basis, missed, dict(zip(closing.profiles.tolist(), values, strict=True)))
 
 
@@ -114,7 +114,7 @@ def _cycles(problem: Problem, basis: Basis) -> list[list[Fraction]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _solved(matrix: list[list[Fraction]], right: Sequence[Fraction]) -> list[Fraction] | None:
+def _solve(matrix: list[list[Fraction]], right: Sequence[Fraction]) -> list[Fraction] | None:
     """Return the solution of a square system by Gauss and Jordan's elimination; None where it is singular."""
     rows = [[*row, Fraction(value)] for row, value in zip(matrix, right, strict=True)]
     for column in range(len(rows)):
@@ -138,13 +138,13 @@ def _whole(value: float) -> int:
     return (numerator << _UNIT) // denominator
 
 
-def _rounded(value: Fraction | int) -> float:
+def _round_to_float(value: Fraction | int) -> float:
     """Return the float64 number nearest to a multiple of 2^-1074."""
     return float(Fraction(value) / (1 << _UNIT))
 
 
-def _above(value: Fraction | int) -> float:
+def _round_up(value: Fraction | int) -> float:
     """Return a float64 number that is not less."""
-    nearest = _rounded(value)
+    nearest = _round_to_float(value)
     # float() rounds to nearest, which may be below
     return nearest if _whole(nearest) >= value else math.nextafter(nearest, math.inf)

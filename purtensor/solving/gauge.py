@@ -35,7 +35,7 @@ def canonical_potentials(problem: Problem, potentials: FloatArray) -> FloatArray
     for _ in range(_REFINEMENTS):
         found = found + factored.solve(row_sums(problem.system, wanted - on_profiles(problem.system, found)))
     allowed = _ROUNDING * (1.0 + float(np.abs(potentials).max(initial=0.0)))
-    if _off(problem, found, wanted) <= allowed:
+    if _find_largest_error(problem, found, wanted) <= allowed:
         return found
     rows = independent_rows(problem.system).rows
     if len(rows) * problem.system.profiles <= _MOST_DENSE:
@@ -45,10 +45,10 @@ def canonical_potentials(problem: Problem, potentials: FloatArray) -> FloatArray
             fitted[np.arange(len(index)), problem.system.offsets[k] + index.astype(np.int64)] = 1.0
         # by C^T itself: C C^T has the square of its condition
         found[rows] = np.linalg.lstsq(fitted[:, rows], wanted, rcond=None)[0]
-    return found if _off(problem, found, wanted) <= allowed else potentials
+    return found if _find_largest_error(problem, found, wanted) <= allowed else potentials
 
 
-def _off(problem: Problem, potentials: FloatArray, wanted: FloatArray) -> float:
+def _find_largest_error(problem: Problem, potentials: FloatArray, wanted: FloatArray) -> float:
     """Return by how much C^T potentials differs from what is wanted, at most."""
     largest = float(np.abs(wanted - on_profiles(problem.system, potentials)).max(initial=0.0))
     return largest if np.isfinite(largest) else np.inf

@@ -15,7 +15,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.spread import spread
-from purtensor.solving.chunked import measured, rebuilt
+from purtensor.solving.chunked import measured, rebuild
 from purtensor.solving.problem import Problem
 
 if TYPE_CHECKING:
@@ -81,15 +81,15 @@ class Iterate:
 
 def iterate_at(problem: Problem, potentials: FloatArray, memory: Any = None) -> Iterate:
     """Return the iterate at the given potentials, its masses computed afresh."""
-    return Iterate(potentials, rebuilt(problem, potentials), memory)
+    return Iterate(potentials, rebuild(problem, potentials), memory)
 
 
 def starting_potentials(problem: Problem) -> FloatArray:
     """Return the potentials of the reference scaled to the targets' total."""
-    return shifted(problem, np.zeros(problem.system.rows), float(problem.reference.sum()))
+    return shift_to_total(problem, np.zeros(problem.system.rows), float(problem.reference.sum()))
 
 
-def scaled_to_total(problem: Problem, potentials: FloatArray) -> FloatArray:
+def scale_to_total(problem: Problem, potentials: FloatArray) -> FloatArray:
     """Return the potentials with a constant added so that the masses have the targets' total.
 
     Raises
@@ -102,10 +102,10 @@ def scaled_to_total(problem: Problem, potentials: FloatArray) -> FloatArray:
         raise InvalidOptionError(
             f"the potentials in start give a total mass of {mass}; start from the reference instead"
         )
-    return shifted(problem, potentials.copy(), mass)
+    return shift_to_total(problem, potentials.copy(), mass)
 
 
-def shifted(problem: Problem, potentials: FloatArray, mass: float) -> FloatArray:
+def shift_to_total(problem: Problem, potentials: FloatArray, mass: float) -> FloatArray:
     """Add a constant to potentials in place so that masses of this sum have the targets' total, and return them."""
     # the rows of the first constraint: every profile lies in exactly one of them
     potentials[: problem.offsets[1]] += math.log(problem.total / mass)

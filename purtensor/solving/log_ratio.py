@@ -47,11 +47,11 @@ def log_ratio_bound(space: ArraySpace, point: Iterate, steps: int = _MOST_STEPS)
         if moved is None:
             return _NOTHING
         point = moved[0]
-        went = _apart(space.problem, point.potentials - start.potentials, point.potentials, start.potentials)
+        went = _measure_change(space.problem, point.potentials - start.potentials, point.potentials, start.potentials)
     return _NOTHING
 
 
-def _apart(problem: Problem, potentials: FloatArray, one: FloatArray, other: FloatArray) -> float:
+def _measure_change(problem: Problem, potentials: FloatArray, one: FloatArray, other: FloatArray) -> float:
     """Return the largest |C^T potentials|, a difference of two points' potentials, and what rounding can be in it."""
     sizes = on_profiles(problem.system, np.abs(one) + np.abs(other))
     return float(
@@ -150,7 +150,7 @@ def _norm_beside(graph: _Graph, others: sp.csr_array, basis: Basis, p: FloatArra
     # what H still has of the rows of the graph, realised on the forest: Pi_N takes away no more than its norm of that
     missed = np.abs(nodes @ (p[:, None] * h))
     unsure = (UNIT * 4.0 * degree + 2.0 * rounding) * (nodes @ (p[:, None] * terms))
-    off = np.array([_realised(basis, p, column) for column in (missed + unsure).T])
+    off = np.array([_realise(basis, p, column) for column in (missed + unsure).T])
     off = (graph.norm * off + 8.0 * UNIT * terms.max(axis=0)) * UPWARD
     if not np.isfinite(off).all():
         return _NOTHING
@@ -173,7 +173,7 @@ def _norm_beside(graph: _Graph, others: sp.csr_array, basis: Basis, p: FloatArra
     return float((product @ reached).max()) * UPWARD
 
 
-def _realised(basis: Basis, p: FloatArray, missed: FloatArray) -> float:
+def _realise(basis: Basis, p: FloatArray, missed: FloatArray) -> float:
     """Return the largest |f / p| of an f on the forest whose sums over its nodes are no larger than these."""
     forest, found = basis.forest, np.zeros(len(p))
     reach(forest.edge, forest.leaf, forest.other, missed.copy(), found)

@@ -19,7 +19,7 @@ from purtensor.solving.run_state import LARGEST_CHUNK, State, next_stop
 from purtensor.solving.solvers.newton import Newton, newton_step
 from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.spaces.space import P, Space
-from purtensor.solving.stopping import Judge, Stopping, away_from_total, gained_by_scaling
+from purtensor.solving.stopping import Judge, Stopping, away_from_total, gain_of_scaling
 from purtensor.solving.termination import Termination
 from purtensor.solving.trace_lines import Lines, TraceLine
 
@@ -290,7 +290,7 @@ def _finish(stage: Stage[P], judge: Judge[P], started: float, ending: Terminatio
         state.lines.add(TraceLine(record, state.iterations, seconds))
     # the constant that brings the masses to their total gains something, too
     elif last.was_scaled:
-        gained = gained_by_scaling(away_from_total(space.mass(state.point), space.total))
+        gained = gain_of_scaling(away_from_total(space.mass(state.point), space.total))
         line.record = line.record._replace(
             residual=last.residual.largest,
             residual_l1=last.residual.l1,

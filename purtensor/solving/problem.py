@@ -15,7 +15,7 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.slabs import Slabs, in_slab_order
 from purtensor.constraints.system import Reduction, System, align, reduce_system
 from purtensor.errors import InfeasibleError
-from purtensor.solving.scaling import exponent_to_unit, scaled_targets, scaled_with
+from purtensor.solving.scaling import exponent_to_unit, scale_emptied, scale_targets
 from purtensor.tables.coded import encode, relaid
 
 
@@ -183,16 +183,16 @@ def build_problem(reference: Table, constraints: Sequence[Marginal], *, bare_row
     del coded  # its codes are large, and no longer needed
     reduction = reduce_system(full)
     _require_support(full, reduction, bare_rows=bare_rows)
-    gone = _gone(values, full, reduction)
+    gone = _find_emptied(values, full, reduction)
     full = full.without_profiles()
     # the reduced system is ours: to copy its index would double the largest array
     system, slabs, order = in_slab_order(reduction.system, in_place=True)
     profiles = order if gone is None else reduction.profiles[order]
-    scaled, reference_exponent = _scaled(values, profiles)
+    scaled, reference_exponent = _scale(values, profiles)
     target_exponent = math.frexp(float(system.targets[system.block(0)].sum()))[1]
-    targets = scaled_targets(system.targets, target_exponent)
+    targets = scale_targets(system.targets, target_exponent)
     total = float(targets[system.block(0)].sum())
-    emptied = None if gone is None else Emptied(scaled_with(gone.masses, reference_exponent), gone.rows)
+    emptied = None if gone is None else Emptied(scale_emptied(gone.masses, reference_exponent), gone.rows)
     arrays = Problem(scaled, system.with_targets(targets), total, slabs, emptied)
     return LabelledProblem(
         reference,
@@ -208,7 +208,7 @@ def build_problem(reference: Table, constraints: Sequence[Marginal], *, bare_row
     )
 
 
-def _gone(values: FloatArray, full: System, reduction: Reduction) -> Emptied | None:
+def _find_emptied(values: FloatArray, full: System, reduction: Reduction) -> Emptied | None:
     """Return the profiles that zero targets empty, with their masses as given."""
     if reduction.system is full:
         return None
@@ -223,7 +223,7 @@ def _gone(values: FloatArray, full: System, reduction: Reduction) -> Emptied | N
     return Emptied(values[gone], rows)
 
 
-def _scaled(values: FloatArray, profiles: IntArray) -> tuple[FloatArray, int]:
+def _scale(values: FloatArray, profiles: IntArray) -> tuple[FloatArray, int]:
     """Return the values of the profiles divided by a power of two, and its exponent."""
     scaled = np.empty(len(profiles))
     take(values, profiles, scaled)

@@ -47,7 +47,7 @@ class ProductBasis:
         found = self._stars(missed, -1.0)
         if self.pairs is not None:
             rows, i, j = self.pairs
-            self._close(found, _masked(missed[rows] - found.sum(axis=0), i, j), -1.0)
+            self._close(found, _mask(missed[rows] - found.sum(axis=0), i, j), -1.0)
         return found.reshape(-1)
 
     def sizes(self, missed: FloatArray) -> FloatArray:
@@ -55,7 +55,7 @@ class ProductBasis:
         found = self._stars(missed, 1.0)
         if self.pairs is not None:
             rows, i, j = self.pairs
-            self._close(found, _masked(missed[rows] + found.sum(axis=0) * UPWARD, i, j), 1.0)
+            self._close(found, _mask(missed[rows] + found.sum(axis=0) * UPWARD, i, j), 1.0)
         found *= UPWARD
         return found.reshape(-1)
 
@@ -88,7 +88,7 @@ class ProductBasis:
         slab[i, j] += values.sum()
 
 
-def _masked(values: FloatArray, i: int, j: int) -> FloatArray:
+def _mask(values: FloatArray, i: int, j: int) -> FloatArray:
     values[i], values[:, j] = 0.0, 0.0
     return values
 

@@ -57,7 +57,7 @@ def exponent_between(smallest: float, total: float) -> int:
     return min(above, below - _LOWEST)
 
 
-def scaled_to(masses: FloatArray, total: float) -> FloatArray:
+def scale_to(masses: FloatArray, total: float) -> FloatArray:
     """Return positive masses scaled to a total.
 
     Raises
@@ -68,7 +68,7 @@ def scaled_to(masses: FloatArray, total: float) -> FloatArray:
     Examples
     --------
     >>> import numpy as np
-    >>> scaled_to(np.array([1e-310, 3e-310]), 2.0).tolist()
+    >>> scale_to(np.array([1e-310, 3e-310]), 2.0).tolist()
     [0.5, 1.5]
     """
     # first near 1 by a power of two: where the sum is subnormal, total / sum may overflow
@@ -82,7 +82,7 @@ def scaled_to(masses: FloatArray, total: float) -> FloatArray:
     return scaled
 
 
-def scaled_with(masses: FloatArray, exponent: int) -> FloatArray:
+def scale_emptied(masses: FloatArray, exponent: int) -> FloatArray:
     """Return masses that targets of 0 empty, divided by the power of two that the others are divided by.
 
     Raises
@@ -116,7 +116,7 @@ def loses_digits(smallest: float, exponent: int) -> bool:
     return math.frexp(smallest)[1] - exponent < _LOWEST
 
 
-def scaled_targets(targets: FloatArray, exponent: int) -> FloatArray:
+def scale_targets(targets: FloatArray, exponent: int) -> FloatArray:
     """Return targets divided by two to a power.
 
     Raises

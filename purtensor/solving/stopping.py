@@ -135,7 +135,7 @@ def away_from_total(mass: float, total: float) -> float:
     return away if 0.0 < mass < np.inf and abs(away) > _SAME_TOTAL else 0.0
 
 
-def gained_by_scaling(away: float) -> float:
+def gain_of_scaling(away: float) -> float:
     """Return what the dual gains, in nats, as masses that exceed a total by such a share are scaled to it."""
     # the change of the dual by the constant -log(1 + away) in the potentials (notes/duality.md, equation 2), per mass
     return away - float(np.log1p(away))

@@ -5,7 +5,7 @@ import pytest
 
 from purtensor.kernels.newton.line_search import curvature
 from purtensor.solving import chunked as over_profiles
-from purtensor.solving.chunked import bent, measured, rebuilt, weighed
+from purtensor.solving.chunked import bent, measured, rebuild, weighed
 from tests.solving.drawn import arrays_of, coefficients
 
 
@@ -24,7 +24,7 @@ def potentials(problem):
 
 def test_rebuilt__is_the_member_of_the_family(problem, potentials):
     wanted = problem.reference * np.exp(coefficients(problem).T @ potentials)
-    assert rebuilt(problem, potentials) == pytest.approx(wanted, rel=1e-14)
+    assert rebuild(problem, potentials) == pytest.approx(wanted, rel=1e-14)
 
 
 def test_measured__by_the_worst_constraint(problem):
@@ -58,7 +58,7 @@ def test_all__have_the_same_bits_for_any_number_of_threads(monkeypatch):
     for threads in ("1", "3"):
         monkeypatch.setenv("PURTENSOR_THREADS", threads)
         sums = np.empty(problem.system.rows)
-        masses = rebuilt(problem, potentials)
+        masses = rebuild(problem, potentials)
         found.append(
             [
                 masses,
@@ -72,6 +72,6 @@ def test_all__have_the_same_bits_for_any_number_of_threads(monkeypatch):
 
 
 def test_weighed__is_the_mean_of_what_the_potentials_weigh(problem, potentials):
-    masses = rebuilt(problem, potentials)
+    masses = rebuild(problem, potentials)
     wanted = masses @ (coefficients(problem).T @ np.abs(potentials)) / masses.sum()
     assert weighed(problem, masses, potentials) == pytest.approx(wanted, rel=1e-13)

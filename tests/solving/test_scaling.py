@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.solving.scaling import exponent_to_unit, scaled_targets, scaled_to, scaled_with
+from purtensor.solving.scaling import exponent_to_unit, scale_emptied, scale_targets, scale_to
 
 
 @pytest.mark.parametrize("masses", [[3.0, 2.0], [1e-300, 1e-290], [5e-324, 5e-324], [1e300, 1.0], [1.0, 1e-300]])
@@ -74,7 +74,7 @@ def test_scaled_to__relaxations_lose_none_that_float64_holds():
 
 def test_scaled_to__tiny_masses_are_scaled_up_whole():
     masses = np.array([1e-310, 3e-310, 5e-324])
-    scaled = scaled_to(masses, 2.0**100)
+    scaled = scale_to(masses, 2.0**100)
     assert scaled.sum() == pytest.approx(2.0**100)
     assert scaled / scaled[2] == pytest.approx(np.ldexp(masses, 1000) / np.ldexp(masses, 1000)[2])
 
@@ -87,7 +87,7 @@ def test_exponent_to_unit__is_asked_before_anything_is_lost(call):
 
 
 def test_scaled_with__refuses_what_float64_does_not_hold():
-    assert scaled_with(np.array([3.0, 8.0]), 2).tolist() == [0.75, 2.0]
+    assert scale_emptied(np.array([3.0, 8.0]), 2).tolist() == [0.75, 2.0]
     constraints = pt.marginals_of(COUNTS.copy(data=[3.0, 2.0, 0.0, 0.0]), "y")
     with pytest.raises(pt.InvalidTableError, match=r"targets of 0 exclude has 1e\+300, .* remove it"):
         pt.project(COUNTS.copy(data=[1e-310, 2e-310, 1e300, 1.0]), constraints)
@@ -102,4 +102,4 @@ def test_scaled_targets__one_that_would_be_nothing_is_refused(call, targets):
 
 
 def test_scaled_targets__zeros_stay():
-    assert scaled_targets(np.array([0.0, 6.0]), 1).tolist() == [0.0, 3.0]
+    assert scale_targets(np.array([0.0, 6.0]), 1).tolist() == [0.0, 3.0]

@@ -88,7 +88,7 @@ class _Slabs(NamedTuple):
     mask: FloatArray
 
 
-def _eliminated(
+def _eliminate(
     masses: FloatArray,
     code: IntArray,
     slab_ptr: IntArray,
@@ -169,7 +169,7 @@ def _assemble_bipartite(
     rows, columns = cells // shape[1], cells % shape[1]
     for start in range(begin, end, _SLABS_AT_ONCE):
         span = start, min(start + _SLABS_AT_ONCE, end)
-        s = _eliminated(masses, code, slab_ptr, primary, other, rhs, used, shape, span)
+        s = _eliminate(masses, code, slab_ptr, primary, other, rhs, used, shape, span)
         own_p, own_q = s.p[:, rows, columns], s.q[:, rows, columns]
         coupled = -own_p[:, :, None] * s.q[:, rows][:, :, used] * s.mask[:, None, used]
         same, place = np.nonzero(columns[:, None] == used[None, :])
@@ -199,7 +199,7 @@ def _substitute_bipartite(
     shape = theta.shape[0], theta.shape[1]
     for start in range(begin, end, _SLABS_AT_ONCE):
         span = start, min(start + _SLABS_AT_ONCE, end)
-        s = _eliminated(masses, code, slab_ptr, primary, other, rhs, used, shape, span, theta)
+        s = _eliminate(masses, code, slab_ptr, primary, other, rhs, used, shape, span, theta)
         x = np.zeros((len(s.p), shape[1]))
         x[:, used] = (s.inner @ s.side[:, used, None])[:, :, 0]
         own = s.right * s.inverse - (s.q * (theta + x[:, None, :])).sum(axis=2)

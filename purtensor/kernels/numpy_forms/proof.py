@@ -94,7 +94,7 @@ def _gap_terms(w: FloatArray, u: FloatArray, v: FloatArray, near: FloatArray) ->
     return found
 
 
-@np.errstate(all="ignore")  # numbers that are not finite are told
+@np.errstate(all="ignore")  # numbers that are not finite end up in the sums
 def _sum_rest(rest: FloatArray, masses: FloatArray) -> tuple[float, float]:
     on = np.flatnonzero(rest)
     some = rest[on]

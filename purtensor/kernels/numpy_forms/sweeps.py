@@ -94,7 +94,7 @@ def _measure(
     return measure_others_in_numpy(masses, index, offsets, targets, -1, (0.0, 0.0), sums)
 
 
-def fitted(targets: FloatArray, sums: FloatArray) -> FloatArray:
+def fit_factors(targets: FloatArray, sums: FloatArray) -> FloatArray:
     """Return targets / sums; 1 for rows without mass, which no potential can serve."""
     if sums.min() > 0.0:
         return targets / sums
@@ -203,7 +203,7 @@ def run_sweeps_in_numpy(
     for n in range(1, limit + 1):
         for k, following in zip(order, np.roll(order, -1), strict=True):
             rows, next_rows = judge.blocks[k], judge.blocks[following]
-            factor[rows] = fitted(targets[rows], sums[rows])
+            factor[rows] = fit_factors(targets[rows], sums[rows])
             u[rows] *= factor[rows]
             masses *= factor[rows][index[k]]
             sums[next_rows] = row_sums(masses, index[following], next_rows.stop - next_rows.start)

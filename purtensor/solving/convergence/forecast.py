@@ -108,10 +108,10 @@ class _Ahead:
 
     @classmethod
     def of(cls, sweep: GroupedSweep, linear: LinearSweep, error: FloatArray, size: int) -> _Ahead:
-        weights, system, swept = linear.masses, sweep.problem.system, linear.swept
+        weights, system = linear.masses, sweep.problem.system
         basis = OrthonormalBasis(sweep.problem, weights)
         norm, _ = basis.append(error)
-        images = [swept(basis.potentials[0])]
+        images = [linear.sweep(basis.potentials[0])]
         latest = {"sweep": 0, "inverse": 0}  # the vectors that they are made of next
         # in turns: sweeps bring the fast modes into the basis, inverses the slow ones
         turn = "sweep"
@@ -119,7 +119,7 @@ class _Ahead:
             source = latest[turn]
             x = images[source] if turn == "sweep" else sweep.inverse(basis.potentials[source])
             if basis.append(x)[0] > 0.0:
-                images.append(swept(basis.potentials[-1]))
+                images.append(linear.sweep(basis.potentials[-1]))
                 latest[turn] = len(images) - 1
             else:
                 del latest[turn]  # nothing new comes of it

@@ -106,10 +106,10 @@ class LinearSweep:
         """Return what a sweep leaves of an error of the independent potentials, shape (size,)."""
         potentials = np.zeros(self.problem.system.rows)
         potentials[self.dependencies.independent] = error
-        left = self.swept(potentials)
+        left = self.sweep(potentials)
         return left[self.dependencies.independent]
 
-    def swept(self, potentials: FloatArray) -> FloatArray:
+    def sweep(self, potentials: FloatArray) -> FloatArray:
         """Return what a sweep leaves of an error of all potentials, shape (D,), zero on dependent rows."""
         problem = self.problem
         x = np.ascontiguousarray(potentials, dtype=np.float64).copy()

@@ -86,7 +86,7 @@ def _leaves_nothing(sweep: LinearSweep, start: FloatArray) -> bool:
     potentials[sweep.dependencies.independent] = start
     before = sweep.norm(potentials)
     for _ in range(min(_FEW_SWEEPS, len(sweep.order))):
-        potentials = sweep.swept(potentials)
+        potentials = sweep.sweep(potentials)
     return sweep.norm(potentials) <= _NOTHING * before
 
 
@@ -133,7 +133,7 @@ def growth(sweep: LinearSweep) -> float:
     norms = [sweep.norm(potentials)]
     # down to 1e-14 of the start, beyond which rounding would be measured
     while len(norms) <= _GROWTH_SWEEPS and norms[-1] > _GROWTH_FLOOR * norms[0]:
-        potentials = sweep.swept(potentials)
+        potentials = sweep.sweep(potentials)
         norms.append(sweep.norm(potentials))
     half = len(norms) // 2
     if len(norms) - 1 == half or norms[-1] == 0.0:

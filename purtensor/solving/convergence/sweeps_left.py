@@ -45,7 +45,7 @@ class SweepsLeft:
     newton_steps: int
 
     @property
-    def is_told(self) -> bool:
+    def is_known(self) -> bool:
         """Whether there is a number of sweeps."""
         return not math.isnan(self.sweeps)
 
@@ -77,10 +77,10 @@ def _linear(problem: Problem, error: FloatArray, masses: FloatArray, tolerance: 
     if distance > _FAR:
         return nothing
     # the second tolerance tells how many sweeps divide the error by e, the unit of what linearising misses
-    told = linear_sweeps_left(sweep, error, (tolerance, tolerance / math.e))
-    if told is None:
+    intervals = linear_sweeps_left(sweep, error, (tolerance, tolerance / math.e))
+    if intervals is None:
         return nothing
-    linear, further = told
+    linear, further = intervals
     rest = _NONLINEAR * distance * (further.sweeps - linear.sweeps)
     return (
         _REAL_SWEEPS + linear.sweeps,

@@ -153,7 +153,7 @@ class SweepsToGo:
             return ""
         if self.trend is Trend.SUBLINEAR:
             return Trend.SUBLINEAR.value
-        return f"about {rounded(lower)} to {rounded(upper)} more iterations are likely"
+        return f"about {round_sweeps(lower)} to {round_sweeps(upper)} more iterations are likely"
 
     def _judge(self) -> None:
         iterations, residuals = zip(*self._seen, strict=True)
@@ -162,7 +162,7 @@ class SweepsToGo:
         self.likely = likely_left(iterations[-1], self.left, self.trend)
 
 
-def rounded(sweeps: float) -> str:
+def round_sweeps(sweeps: float) -> str:
     """Return a number of sweeps to two digits, as text: more is not known."""
     digits = 1 - math.floor(math.log10(max(sweeps, 1.0)))
     return f"{round(sweeps, min(digits, 0)):,.0f}"

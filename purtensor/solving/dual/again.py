@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.solving.dual.answer import Answer, started
+from purtensor.solving.dual.answer import Answer, start_from
 from purtensor.solving.dual.columns.composite import CompositeColumns
 from purtensor.solving.dual.prepare import Prepared, cells_of, prepare
 from purtensor.solving.dual.question import Question
@@ -32,7 +32,7 @@ class SameRows:
     def of(cls, question: Question, answer: Answer) -> SameRows:
         """Return the rows of a question that was answered."""
         prepared = prepare(question)
-        return cls(question, prepared, started(prepared, answer.potentials))
+        return cls(question, prepared, start_from(prepared, answer.potentials))
 
     def masses(
         self, reference: FloatArray, lower: FloatArray, upper: FloatArray, tolerance: float

@@ -90,7 +90,7 @@ def answer(
     stop_on: str = "residual",
     max_iterations: int = 2000,
     max_seconds: float = float("inf"),
-    tell: Callable[[StepLine], bool] | None = None,
+    callback: Callable[[StepLine], bool] | None = None,
     start: FloatArray | None = None,
     certificate: bool = True,
     method: str = "newton",
@@ -111,15 +111,15 @@ def answer(
         Penalties that do not fit their rows.
     """
     prepared = prepare(question)
-    watch = Watch(max_iterations, max_seconds, tell, refute=refute)
-    begin = None if start is None else started(prepared, start)
+    watch = Watch(max_iterations, max_seconds, callback, refute=refute)
+    begin = None if start is None else start_from(prepared, start)
     # Newton's steps are quadratic, so rounding costs a step more than any tolerance
     exact = _EXACT if method == "newton" else max(_EXACT, _AHEAD * tolerance)
     run = solve(prepared.problem, watch, start=begin, tolerance=exact, method=method, memory=memory)
-    return concluded(question, prepared, run, watch, tolerance, stop_on=stop_on, certificate=certificate)
+    return conclude(question, prepared, run, watch, tolerance, stop_on=stop_on, certificate=certificate)
 
 
-def concluded(
+def conclude(
     question: Question,
     prepared: Prepared,
     run: DualRun,
@@ -216,7 +216,7 @@ def residuals(question: Question, prepared: Prepared, masses: FloatArray, sums: 
     return float(misses.max()), float(blocks.max())
 
 
-def started(prepared: Prepared, start: FloatArray) -> FloatArray:
+def start_from(prepared: Prepared, start: FloatArray) -> FloatArray:
     """Return potentials of all rows as those of the problem's rows, by least squares where rows were combined."""
     wanted = np.where(np.isfinite(start), start, 0.0)[prepared.rows]
     found = spsolve(prepared.mixing.T.tocsc(), wanted) if len(wanted) else wanted

@@ -129,7 +129,7 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
     if linear is not None:
         anchor = np.clip(0.0 if options.slack is None else options.slack[own], linear.lower, linear.upper)
         # what a row lacks and has too much at once would cost twice and say nothing
-        anchor = problem.netted(anchor)
+        anchor = problem.net(anchor)
         width = np.minimum(linear.upper - linear.lower, problem.mass)
         widest = _WIDEST * problem.mass / np.maximum(1.0, linear.cost)
     tolerance, sigma = options.tolerance, options.sigma
@@ -139,9 +139,9 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
     while True:
         # notes/one_dual.md, equation 6: the wider, the nearer to the linear cost, and the worse the equations
         proximal = np.minimum(sigma * width, widest)
-        columns = columns.anchored(anchor, proximal)
+        columns = columns.anchor_at(anchor, proximal)
         point = point_at(problem, columns, potentials, options.softening)
-        point, ending, steps = _met(problem, point, inner, options.most_steps - used, options, watch)
+        point, ending, steps = _meet_rows(problem, point, inner, options.most_steps - used, options, watch)
         used, potentials = used + steps, point.potentials
         residual = point.residual(problem.mass)
         # large potentials leave their own rounding in the misses: that is as good as met
@@ -153,7 +153,7 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
             return DualRun(point, Ending.CONVERGED, residual)
         # what the slacks' own conditions lack, in nats a unit
         unrest = float((np.abs(point.x[own] - anchor) / proximal).max(initial=0.0))
-        anchor = problem.netted(point.x[own])
+        anchor = problem.net(point.x[own])
         still = unrest <= 1e-13 * (1.0 + np.abs(potentials).max(initial=0.0))
         if inner <= tolerance and still:
             return DualRun(point, Ending.CONVERGED, residual)
@@ -175,7 +175,7 @@ def _floor(point: DualPoint) -> float:
     return float(np.finfo(np.float64).eps) * float(np.abs(point.z).max(initial=0.0))
 
 
-def _met(
+def _meet_rows(
     problem: DualProblem, point: DualPoint, tolerance: float, most: int, options: AscentOptions, watch: Watch
 ) -> tuple[DualPoint, Ending, int]:
     """Return the state that meets the rows to the tolerance over fixed columns, how it ended, and the steps taken."""
@@ -200,7 +200,7 @@ def _met(
             return point, Ending.STALLED, steps
         point = moved
         # the potentials of a problem without an answer diverge along a proof of that (notes/one_dual.md, equation 16)
-        if watch.refute and not options.softening and problem.refuted_by(point.potentials, point.z):
+        if watch.refute and not options.softening and problem.is_refuted_by(point.potentials, point.z):
             watch.end_refuted(point.potentials)
 
 
@@ -212,18 +212,18 @@ def _step(problem: DualProblem, point: DualPoint, softening: float) -> DualPoint
     """
     equations = problem.equations(point.give)
     if softening:
-        equations = equations.softened(softening)
+        equations = equations.soften(softening)
     lending: Equations | None = None
     best: tuple[float, float, FloatArray] | None = None
     for share in _LENT:
         if share and lending is None:
-            lending = problem.equations(_lent(problem, point))
+            lending = problem.equations(_lend_curvature(problem, point))
         try:
             solve = (equations if lending is None or not share else equations.plus(share, lending)).solver()
         except np.linalg.LinAlgError:
             continue
         direction = solve(point.missing)
-        found = searched(problem, point, direction, softening)
+        found = search_along(problem, point, direction, softening)
         if found is None:
             continue
         gain, step = found
@@ -239,7 +239,7 @@ def _step(problem: DualProblem, point: DualPoint, softening: float) -> DualPoint
     return point_at(problem, point.columns, point.potentials + step * direction, softening)
 
 
-def _lent(problem: DualProblem, point: DualPoint) -> FloatArray:
+def _lend_curvature(problem: DualProblem, point: DualPoint) -> FloatArray:
     """Return the curvature that columns at their bounds would have without these."""
     # entropy's curvature is x itself: a cell at 0 would have nothing to lend
     floor = np.maximum(point.x, 1e-12 * problem.mass)
@@ -247,7 +247,7 @@ def _lent(problem: DualProblem, point: DualPoint) -> FloatArray:
     return np.where(point.give > 0.0, 0.0, point.columns.give(floor))
 
 
-def searched(
+def search_along(
     problem: DualProblem, point: DualPoint, direction: FloatArray, softening: float
 ) -> tuple[float, float] | None:
     """Return the gain of the dual and the step of Armijo's rule along a direction, None where it does not rise."""

@@ -85,7 +85,7 @@ def centring_of(question: Question) -> Centring:
                 continue
             sizes = np.full(block.count, question.reference.sum()) if counts is None else counts @ question.reference
             mean = (coefficients @ question.reference) / np.where(sizes > 0.0, sizes, 1.0)
-            rounded = np.array([_rounded(value) for value in mean])
+            rounded = np.array([_round_to_bits(value) for value in mean])
             shifted = np.flatnonzero(rounded != 0.0)
             rows.extend((own.start + shifted).tolist())
             means.extend(rounded[shifted].tolist())
@@ -117,7 +117,7 @@ def _sums_of(counts: sparse.csr_array | None, partition: sparse.csr_array, rows:
     return sparse.csr_array((np.ones(len(within.data)), within.indices, within.indptr), shape=within.shape)
 
 
-def _rounded(value: float) -> float:
+def _round_to_bits(value: float) -> float:
     """Return a number with its first 20 bits only."""
     mantissa, exponent = np.frexp(value)
     return float(np.ldexp(np.round(mantissa * _BITS) / _BITS, int(exponent)))

@@ -94,7 +94,7 @@ def _best(problem: DualProblem, point: DualPoint, *, advance: bool) -> DualCerti
     best = DualCertificate(np.inf, np.inf, point.x, point.potentials, point.x[own], np.inf)
     # the linear cost counts as asked, without the proximal term: a slack is at a bound, or its potential is at its cost
     inside, held = problem.slacks_inside(point.x, point.z)
-    potentials = _snapped(problem, point.potentials, inside)
+    potentials = _snap(problem, point.potentials, inside)
     if problem.columns.linear is not None:  # what is repaired are the masses of the potentials that count
         point = point_at(problem, point.columns, potentials)
     x, give = _put_at_bounds(problem, point, inside, held)
@@ -102,7 +102,7 @@ def _best(problem: DualProblem, point: DualPoint, *, advance: bool) -> DualCerti
     # Newton's own weights first, then capped by the room to the bounds, so that columns near theirs move less
     for weights in (give, np.minimum(give, np.where(np.isfinite(room), np.maximum(room, 0.0), give))):
         try:
-            repaired = _repaired(problem, x, weights, inside)
+            repaired = _repair(problem, x, weights, inside)
         except np.linalg.LinAlgError:
             continue
         if repaired is None:
@@ -110,9 +110,9 @@ def _best(problem: DualProblem, point: DualPoint, *, advance: bool) -> DualCerti
         ways = [potentials]
         if advance:
             # any potentials prove with the same feasible point: equation 9 of the note holds for every y
-            ways.append(_snapped(problem, potentials + repaired.correction, inside))
+            ways.append(_snap(problem, potentials + repaired.correction, inside))
         for at in ways:
-            found = _judged(problem, repaired, problem.back(at), _blur(problem, at), at)
+            found = _judge(problem, repaired, problem.back(at), _blur(problem, at), at)
             best = found if found.distance < best.distance else best
         if best.distance <= _SHARPEST * problem.mass:
             break
@@ -127,7 +127,7 @@ def _blur(problem: DualProblem, potentials: FloatArray) -> FloatArray:
     return _UNIT * (2.0 + problem.matrix.size_back(np.abs(potentials)))
 
 
-def _judged(
+def _judge(
     problem: DualProblem, repaired: _Repaired, z: FloatArray, blur: FloatArray, potentials: FloatArray
 ) -> DualCertificate:
     """Return what potentials with the sums z prove of masses on the rows."""
@@ -136,7 +136,7 @@ def _judged(
     gap = _gap(problem, feasible, z, blur)
     cells, _ = kind.respond(z[own])
     blurred = np.abs(cells) * (blur + 2.0 * _UNIT)
-    if np.all(np.abs(feasible[own] - cells) <= blurred):  # the response as well as the potentials tell it
+    if np.all(np.abs(feasible[own] - cells) <= blurred):  # the response is as exact as the potentials
         cells, blurred = feasible[own], np.zeros(0)
     # from what is returned to the feasible point, from there to the answer, and the rounding of what is returned
     moved = float(np.abs(feasible[own] - cells).sum()) + repaired.rest
@@ -165,14 +165,14 @@ def _with_more_digits(
         lowest = largest
         try:
             solve = problem.equations(give).solver()
-            repaired = _repaired(problem, x, give, inside)
+            repaired = _repair(problem, x, give, inside)
         except np.linalg.LinAlgError:
             break
         if repaired is not None:
-            now = _judged(problem, repaired, sums.z, sums.blur, responding.potentials)
+            now = _judge(problem, repaired, sums.z, sums.blur, responding.potentials)
             found = now if found is None or now.distance < found.distance else found
         # solved in doubles, added in extended precision: the refinement keeps the digits that doubles lose
-        here = _snapped(problem, here + solve(missing), inside)
+        here = _snap(problem, here + solve(missing), inside)
     return found
 
 
@@ -189,7 +189,7 @@ def _put_at_bounds(
     return x, give
 
 
-def _snapped(problem: DualProblem, potentials: Potentials, inside: BoolArray) -> Potentials:
+def _snap(problem: DualProblem, potentials: Potentials, inside: BoolArray) -> Potentials:
     """Return the potentials put exactly where linear costs allow them: at the cost inside, never beyond at no bound."""
     linear = problem.columns.linear
     if linear is None:
@@ -205,7 +205,7 @@ def _snapped(problem: DualProblem, potentials: Potentials, inside: BoolArray) ->
     return put
 
 
-def _repaired(problem: DualProblem, x: FloatArray, weights: FloatArray, inside: BoolArray) -> _Repaired | None:
+def _repair(problem: DualProblem, x: FloatArray, weights: FloatArray, inside: BoolArray) -> _Repaired | None:
     """Return x moved onto the rows by Newton's correction, refined; None where it leaves the bounds or the rows."""
     columns = problem.columns
     solve = problem.equations(weights).solver()
@@ -214,7 +214,7 @@ def _repaired(problem: DualProblem, x: FloatArray, weights: FloatArray, inside: 
     for _ in range(_REFINEMENTS):
         moved = x + weights * problem.back(correction)
         missing = problem.targets - problem.times(moved)
-        left = _left(problem, moved, missing, _VANISHING * problem.mass)
+        left = _find_relative_miss(problem, moved, missing, _VANISHING * problem.mass)
         # not halved any more: rounding
         if not left < 0.5 * best:
             break
@@ -227,9 +227,9 @@ def _repaired(problem: DualProblem, x: FloatArray, weights: FloatArray, inside: 
     # rounding beyond a bound is clipped below, and what rows lack by it is taken up by slacks
     if beyond > 1e-14 * problem.mass:
         return None
-    feasible = _taken_up(problem, np.clip(moved, columns.lower, columns.upper), inside)
+    feasible = _take_up(problem, np.clip(moved, columns.lower, columns.upper), inside)
     missing = problem.targets - problem.times(feasible)
-    left = _left(problem, feasible, missing)
+    left = _find_relative_miss(problem, feasible, missing)
     if not left <= _ROUNDING:
         return None
     # a miss is no distance: amounts beside counts make many units of rounding of one; sums round as much again
@@ -240,7 +240,7 @@ def _repaired(problem: DualProblem, x: FloatArray, weights: FloatArray, inside: 
     return _Repaired(feasible, correction, left, float(np.abs(moves[: problem.cells]).sum()))
 
 
-def _taken_up(problem: DualProblem, x: FloatArray, inside: BoolArray) -> FloatArray:
+def _take_up(problem: DualProblem, x: FloatArray, inside: BoolArray) -> FloatArray:
     """Return x with what rows still miss in the slacks that are free to take it: of intervals, then of soft rows."""
     first, found = problem.columns.linear_slice.start, x.copy()
     for own in (first + np.flatnonzero(inside), np.arange(problem.cells, first)):
@@ -251,7 +251,7 @@ def _taken_up(problem: DualProblem, x: FloatArray, inside: BoolArray) -> FloatAr
     return found
 
 
-def _left(problem: DualProblem, x: FloatArray, missing: FloatArray, least: float = 0.0) -> float:
+def _find_relative_miss(problem: DualProblem, x: FloatArray, missing: FloatArray, least: float = 0.0) -> float:
     """Return the largest miss over the sum of sizes of its row, or over `least`."""
     sizes = problem.size_times(x) + np.abs(problem.targets)
     dependent = problem.matrix.dependent

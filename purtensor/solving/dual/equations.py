@@ -34,7 +34,7 @@ class Equations(Protocol):
         """Return the equations of H + share * other, which is of the same form."""
         ...
 
-    def softened(self, by: float) -> Equations:
+    def soften(self, by: float) -> Equations:
         """Return the equations of H + by * the identity."""
         ...
 
@@ -59,7 +59,7 @@ class MatrixEquations(Equations):
             raise TypeError("a matrix is added to a matrix")
         return MatrixEquations(self.matrix + share * other.matrix)
 
-    def softened(self, by: float) -> Equations:
+    def soften(self, by: float) -> Equations:
         """Return the equations of H + by * the identity."""
         count = self.matrix.shape[0]
         eye = sparse.eye_array(count, format="csr") if sparse.issparse(self.matrix) else np.eye(count)

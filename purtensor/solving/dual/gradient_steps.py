@@ -9,7 +9,7 @@ import numpy as np
 
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.lanes import inner_product
-from purtensor.solving.dual.ascent import DualPoint, point_at, searched
+from purtensor.solving.dual.ascent import DualPoint, point_at, search_along
 from purtensor.solving.dual.columns.composite import CompositeColumns
 from purtensor.solving.dual.columns.entropy import EntropyColumns
 from purtensor.solving.dual.problem import DualProblem
@@ -38,7 +38,7 @@ class LimitedMemory:
         scale = 1.0 / np.where(bend > 0.0, bend, problem.mass)
         # the plain scaled slope is an ascent direction in any case
         for direction in (two_loops(self._pairs, point.missing, scale), scale * point.missing):
-            found = searched(problem, point, direction, softening)
+            found = search_along(problem, point, direction, softening)
             if found is None:
                 self._pairs.clear()
                 continue

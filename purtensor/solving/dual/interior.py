@@ -158,7 +158,7 @@ def _descend(
         if since > _STEADY_STEPS:
             break
         watch.before_step(residual)
-        if watch.refute and problem.refuted_by(state.y):
+        if watch.refute and problem.is_refuted_by(state.y):
             watch.end_refuted(state.y)
         # linear costs have no curvature: their walls alone give some
         stiff = np.where(flat, 0.0, 1.0 / columns.give(state.x))

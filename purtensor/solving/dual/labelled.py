@@ -19,7 +19,7 @@ from purtensor.constraints.system import align
 from purtensor.errors import InconsistentTargetsError, InvalidOptionError, InvalidTableError
 from purtensor.solving.dual.options import Bound, GeneralOptions
 from purtensor.solving.dual.question import Question
-from purtensor.solving.scaling import scaled_to
+from purtensor.solving.scaling import scale_to
 from purtensor.tables.coded import CodedTable, domain_of, encode, index_of_codes
 from purtensor.tables.values_at import look_up
 
@@ -80,7 +80,7 @@ def build_question(reference: Table, constraints: Sequence[Any], options: Genera
     if options.signed or options.total == "free":
         scaled, total = f, float(f.sum()) if options.total == "free" or fixed is None else total
     else:
-        scaled = scaled_to(f, total)
+        scaled = scale_to(f, total)
     if (
         options.size is None
         # shares: their total says nothing of how many records the errors are of

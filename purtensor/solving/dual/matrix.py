@@ -59,7 +59,7 @@ Coefficients: TypeAlias = "sparse.csr_array | FloatArray"
 """Rows by cells, in the form in which products are fast."""
 
 
-def handy(coefficients: Coefficients) -> Coefficients:
+def densify_if_full(coefficients: Coefficients) -> Coefficients:
     """Return coefficients with many nonzeros as a dense array, others unchanged."""
     rows, cells = coefficients.shape
     if isinstance(coefficients, np.ndarray) or coefficients.nnz < _DENSE_SHARE * rows * cells:
@@ -69,7 +69,7 @@ def handy(coefficients: Coefficients) -> Coefficients:
 
 def matrix_of(coefficients: Coefficients) -> Matrix:
     """Return the products with these coefficients."""
-    found = handy(coefficients)
+    found = densify_if_full(coefficients)
     return DenseMatrix(found) if isinstance(found, np.ndarray) else SparseMatrix(found)
 
 
@@ -81,7 +81,7 @@ def sizes_of_rows(coefficients: Coefficients) -> FloatArray:
     return row_sizes(coefficients)
 
 
-def row_scaled(coefficients: Coefficients, by: FloatArray) -> Coefficients:
+def scale_rows(coefficients: Coefficients, by: FloatArray) -> Coefficients:
     """Return every row times a number; dense ones are changed, as a copy would take longer than the product."""
     if isinstance(coefficients, np.ndarray):
         coefficients *= by[:, None]
@@ -90,7 +90,7 @@ def row_scaled(coefficients: Coefficients, by: FloatArray) -> Coefficients:
     return sparse.csr_array((data, coefficients.indices, coefficients.indptr), shape=coefficients.shape)
 
 
-def combined(mixing: sparse.csr_array, coefficients: Coefficients) -> Coefficients:
+def combine_rows(mixing: sparse.csr_array, coefficients: Coefficients) -> Coefficients:
     """Return mixing @ coefficients, `mixing` having ones on its diagonal and little beside; dense ones are changed."""
     if not isinstance(coefficients, np.ndarray):
         product = (mixing @ coefficients).tocsr()

@@ -83,13 +83,13 @@ def partition_matrix(system: System, hard: BoolArray) -> PartitionMatrix | None:
     # rows with slacks have a diagonal of their own; only the others may make the equations singular
     if hard.any():
         try:
-            kept = _kept(arranged, slabs, hard)
+            kept = _find_kept_rows(arranged, slabs, hard)
         except TooLargeError:
             return None
     return PartitionMatrix(system, order, form_on(arranged, slabs, kept), ~kept)
 
 
-def _kept(system: System, slabs: Slabs | None, hard: BoolArray) -> BoolArray:
+def _find_kept_rows(system: System, slabs: Slabs | None, hard: BoolArray) -> BoolArray:
     """Return all rows but the dependent ones of hard constraints."""
     own, numbers = system.of_constraints(np.flatnonzero(hard).tolist())
     key = None if slabs is None else slabs.key
@@ -154,7 +154,7 @@ class PartitionEquations(Equations):
         weights = self.weights + share * other.weights
         return PartitionEquations(self.matrix, weights, self.diagonal + share * other.diagonal)
 
-    def softened(self, by: float) -> Equations:
+    def soften(self, by: float) -> Equations:
         """Return the equations of H + by * the identity."""
         return PartitionEquations(self.matrix, self.weights, self.diagonal + by)
 

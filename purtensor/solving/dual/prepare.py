@@ -15,11 +15,11 @@ from purtensor.solving.dual.columns.entropy import EntropyColumns
 from purtensor.solving.dual.columns.kind import ColumnKind
 from purtensor.solving.dual.columns.logit import LogitColumns
 from purtensor.solving.dual.columns.squares import SquareColumns
-from purtensor.solving.dual.matrix import Matrix, combined, handy
+from purtensor.solving.dual.matrix import Matrix, combine_rows, densify_if_full
 from purtensor.solving.dual.partitions import partition_matrix, partition_system
 from purtensor.solving.dual.problem import DualProblem, RowCosts, dual_problem
 from purtensor.solving.dual.question import Question
-from purtensor.solving.scaling import scaled_targets
+from purtensor.solving.scaling import scale_targets
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
@@ -76,7 +76,7 @@ def prepare(question: Question) -> Prepared:
     InvalidOptionError
         Bounds that the logit distance does not take.
     """
-    keep, emptying = emptied(question)
+    keep, emptying = find_emptied(question)
     cells = np.flatnonzero(keep)
     if not len(cells):
         raise InfeasibleError("targets and bounds of 0 exclude every profile")
@@ -86,17 +86,17 @@ def prepare(question: Question) -> Prepared:
     # after the emptying, which may have taken a row its last cell
     _require_support(question, supported | emptying)
     rows = np.flatnonzero(supported & ~emptying)
-    mixing, centred, asked = _mixed(question, rows)
+    mixing, centred, asked = _mix_rows(question, rows)
     # by a power of two, which changes no digit
     exponent = math.frexp(question.total)[1]
     unit = math.ldexp(1.0, -exponent)
     for ends in (question.row_lower, question.row_upper):
-        scaled_targets(ends[np.isfinite(ends)], exponent)  # refuses those of which the scale leaves nothing
+        scale_targets(ends[np.isfinite(ends)], exponent)  # refuses those of which the scale leaves nothing
     # rows as they came: nothing was centred or made independent
     plain = mixing.nnz == len(rows) and bool(np.all(mixing.data == 1.0))
-    coefficients = handy(rest if len(rows) == question.rows else rest[rows])
+    coefficients = densify_if_full(rest if len(rows) == question.rows else rest[rows])
     if not plain:
-        coefficients = combined(mixing, coefficients)
+        coefficients = combine_rows(mixing, coefficients)
     asked = replace(
         asked,
         coefficients=coefficients,
@@ -112,7 +112,7 @@ def prepare(question: Question) -> Prepared:
     return Prepared(cells, rows, emptying, mixing, exponent, centred, scaled, problem)
 
 
-def emptied(question: Question) -> tuple[BoolArray, BoolArray]:
+def find_emptied(question: Question) -> tuple[BoolArray, BoolArray]:
     """Return which cells may have mass, and which rows' targets of 0 empty theirs."""
     keep = question.upper > 0.0
     emptying = np.zeros(question.rows, dtype=bool)
@@ -151,7 +151,7 @@ def _require_support(question: Question, supported: BoolArray) -> None:
         raise InfeasibleError(f"{question.row_name(row)} must be {asked:g}, but it has no profile that may have mass")
 
 
-def _mixed(question: Question, rows: IntArray) -> tuple[sparse.csr_array, IntArray, RowCosts]:
+def _mix_rows(question: Question, rows: IntArray) -> tuple[sparse.csr_array, IntArray, RowCosts]:
     """Return the combinations of the kept rows that the problem has, the centred ones, and their conditions."""
     lower, upper = question.row_lower.copy(), question.row_upper.copy()
     centring, costs = centring_of(question), question.costs

@@ -14,7 +14,7 @@ from purtensor.solving.dual.columns.kind import ColumnKind
 from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
 from purtensor.solving.dual.columns.squares import SquareColumns
 from purtensor.solving.dual.equations import Equations
-from purtensor.solving.dual.matrix import Coefficients, Matrix, matrix_of, row_scaled, sizes_of_rows
+from purtensor.solving.dual.matrix import Coefficients, Matrix, matrix_of, scale_rows, sizes_of_rows
 
 _DOUBT = 1e-9
 """A refutation by less than this share of its terms is left to a proof in fractions that is searched for later."""
@@ -48,10 +48,10 @@ class RowCosts:
     variance: FloatArray
     divergence: FloatArray
 
-    def scaled(self, by: FloatArray) -> RowCosts:
+    def scale(self, by: FloatArray) -> RowCosts:
         """Return the same question of rows times positive numbers."""
         return RowCosts(
-            row_scaled(self.coefficients, by),
+            scale_rows(self.coefficients, by),
             self.lower * by,
             self.upper * by,
             self.absolute / by,
@@ -118,7 +118,7 @@ class DualProblem:
         diagonal = np.bincount(self.slack_rows, weights[self.cells :], self.rows).astype(np.float64, copy=False)
         return self.matrix.equations(weights[: self.cells], diagonal)
 
-    def netted(self, slacks: FloatArray) -> FloatArray:
+    def net(self, slacks: FloatArray) -> FloatArray:
         """Return slacks of linear cost of which a row is missed to one side only, by as much as before."""
         linear = self.columns.linear
         if linear is None:
@@ -156,7 +156,7 @@ class DualProblem:
         both = np.bincount(self.slack_rows, np.isinf(self.columns.upper[slacks]), self.rows) > 1  # a penalty each way
         return np.flatnonzero((np.bincount(self.slack_rows, free, self.rows) > 0) | both)
 
-    def refuted_by(self, y: FloatArray, z: FloatArray | None = None) -> bool:
+    def is_refuted_by(self, y: FloatArray, z: FloatArray | None = None) -> bool:
         """Return whether y shows that no columns within their bounds meet the rows, beyond all doubt of rounding.
 
         It does where y.b is more than y.A x can be (notes/one_dual.md, 16). Cells without an upper bound hardly let it.
@@ -189,7 +189,7 @@ def dual_problem(cells: ColumnKind, asked: RowCosts, mass: float, matrix: Matrix
     largest = sizes_of_rows(asked.coefficients)
     # users do not scale rows: with the largest coefficient 1 misses of all rows mean the same
     scales = 1.0 / np.where(largest > 0.0, largest, 1.0)
-    rows = asked.scaled(scales)
+    rows = asked.scale(scales)
     held = ~np.isnan(rows.divergence)
     # an interval's slack counts from the point nearest to 0, a kl row's from 0: there the slack is the row's sum
     base = np.where(rows.lower == rows.upper, rows.lower, np.clip(0.0, rows.lower, rows.upper))
@@ -214,7 +214,7 @@ def dual_problem(cells: ColumnKind, asked: RowCosts, mass: float, matrix: Matrix
         infinite = np.full(len(at), np.inf)
         blocks.append(SquareColumns(np.zeros(len(at)), rows.variance[at], -infinite, infinite))
     interval = add((rows.lower < rows.upper) & ~held, -1.0)
-    # in this order, on which `DualProblem.netted` relies
+    # in this order, on which `DualProblem.net` relies
     short, over = add(np.isfinite(rows.absolute), 1.0), add(np.isfinite(rows.absolute), -1.0)
     if len(interval) + len(short):
         nothing = np.zeros(len(interval))

@@ -67,7 +67,7 @@ class _Row:
     jumps: _Jumps
     target: float
 
-    def left(self, z: FloatArray, potential: float) -> tuple[float, float]:
+    def remainder(self, z: FloatArray, potential: float) -> tuple[float, float]:
         """Return the remainder for the slacks of linear cost, and how fast it decreases with the potential.
 
         `z` is that of the cells at this potential.
@@ -97,7 +97,7 @@ class _Sweeper:
         for k, row in enumerate(self.rows):
             now = float(self.potentials[k])
             z = self.z[row.cells]
-            found = _met(row, z, now)
+            found = _meet_row(row, z, now)
             self.z[row.cells] = z + (found - now) * row.values
             self.potentials[k] = found
         self.z = self.problem.matrix.back(self.potentials)  # rounding of many small moves
@@ -129,7 +129,7 @@ class _Sweeper:
         for k in np.flatnonzero(push == 0.0):
             others = float((signs * taken)[(rows == rows[k]) & (np.arange(len(rows)) != k)].sum())
             taken[k] = np.clip(signs[k] * (rest[rows[k]] - others), linear.lower[k], linear.upper[k])
-        columns = problem.columns.anchored(taken, np.full(len(taken), problem.mass))
+        columns = problem.columns.anchor_at(taken, np.full(len(taken), problem.mass))
         return point_at(problem, columns, self.potentials)
 
 
@@ -167,7 +167,7 @@ def _jumps(problem: DualProblem, row: int) -> _Jumps:
     return _Jumps(at, before, float(lowest), float(highest))
 
 
-def _met(row: _Row, z: FloatArray, start: float) -> float:
+def _meet_row(row: _Row, z: FloatArray, start: float) -> float:
     """Return the potential at which a row is met: the remainder lies within the bounds of its slacks."""
     jumps = row.jumps
     below, above = jumps.lowest, jumps.highest
@@ -175,7 +175,7 @@ def _met(row: _Row, z: FloatArray, start: float) -> float:
         if not below <= kink <= above:
             continue
         # the slope is monotone, so a kink either holds the root or tells on which side it lies
-        left, _ = row.left(z + (kink - start) * row.values, kink)
+        left, _ = row.remainder(z + (kink - start) * row.values, kink)
         low, high = jumps.around(kink)
         if low <= left <= high:
             return float(kink)
@@ -183,7 +183,7 @@ def _met(row: _Row, z: FloatArray, start: float) -> float:
     now = start if below < start < above else _between(below, above)
     taken = jumps.around(now)[0]
     for _ in range(_MOST_TRIALS):
-        left, fall = row.left(z + (now - start) * row.values, now)
+        left, fall = row.remainder(z + (now - start) * row.values, now)
         miss = left - taken
         if miss == 0.0:
             return now

@@ -55,8 +55,8 @@ def solve(
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         try:
             if method == "newton":
-                return _by_newton(problem, watch, tolerance, start, slack)
-            return _by_first_order(problem, watch, tolerance, start, method, memory)
+                return _solve_by_newton(problem, watch, tolerance, start, slack)
+            return _solve_by_first_order(problem, watch, tolerance, start, method, memory)
         except (StoppedError, KeyboardInterrupt) as error:
             # the watch keeps the potentials of the last step, so a run that is ended has a state to return
             last = np.zeros(problem.rows) if watch.potentials is None else watch.potentials
@@ -65,7 +65,7 @@ def solve(
             return DualRun(point, Ending.LIMIT, point.residual(problem.mass), stopped=why)
 
 
-def _by_first_order(
+def _solve_by_first_order(
     problem: DualProblem, watch: Watch, tolerance: float, start: FloatArray | None, method: str, memory: int
 ) -> DualRun:
     """Return where a method without equations leads: it has no other way to try, and continues to the watch's limit."""
@@ -77,7 +77,7 @@ def _by_first_order(
     return replace(ascend(problem, start, options, watch), way=method)
 
 
-def _by_newton(
+def _solve_by_newton(
     problem: DualProblem, watch: Watch, tolerance: float, start: FloatArray | None, slack: FloatArray | None
 ) -> DualRun:
     linear = problem.columns.linear
@@ -91,19 +91,19 @@ def _by_newton(
         best = ascend(problem, start, plain, watch)
         if best.converged:
             return best
-    for way in (_by_interior, _by_strengths):
+    for way in (_try_interior, _try_strengths):
         found = way(problem, tolerance, watch)
         if found is not None:
             # a phase may stand at the answer and still creep: the certificate knows
-            best = _better(best, _proved(problem, found))
+            best = _choose_better(best, _prove_converged(problem, found))
             if best.converged:
                 return best
-    return _better(best, _down_the_softness(problem, tolerance, watch))
+    return _choose_better(best, _soften_less_and_less(problem, tolerance, watch))
 
 
-def _by_interior(problem: DualProblem, tolerance: float, watch: Watch) -> DualRun | None:
+def _try_interior(problem: DualProblem, tolerance: float, watch: Watch) -> DualRun | None:
     """Return the ascent from an interior point; None where that has not come near."""
-    inner = _interior(problem, watch)
+    inner = _find_interior_point(problem, watch)
     if not inner.usable:
         return None
     polish = _polish(tolerance, inner)
@@ -114,7 +114,7 @@ def _polish(tolerance: float, inner: InteriorPoint) -> AscentOptions:
     return AscentOptions(tolerance=tolerance, most_steps=_POLISHING, sigma=10.0, slack=inner.x, sharp=True)
 
 
-def _interior(problem: DualProblem, watch: Watch) -> InteriorPoint:
+def _find_interior_point(problem: DualProblem, watch: Watch) -> InteriorPoint:
     """Return the interior point, as of a linear program where costs are strong."""
     linear = problem.columns.linear
     strongest = 0.0 if linear is None else float(linear.cost.max(initial=0.0))
@@ -122,15 +122,15 @@ def _interior(problem: DualProblem, watch: Watch) -> InteriorPoint:
     return interior_phase(problem, watch, tolerance=tolerance, most=_LONG, walled=strongest > _STRONG)
 
 
-def _by_strengths(problem: DualProblem, tolerance: float, watch: Watch) -> DualRun | None:
+def _try_strengths(problem: DualProblem, tolerance: float, watch: Watch) -> DualRun | None:
     """Return the ascent by way of weaker penalties; None where none is strong."""
     linear = problem.columns.linear
     if linear is None or linear.cost.max(initial=0.0) <= _STRONG:
         return None
-    return _up_the_strengths(problem, linear, tolerance, watch)
+    return _raise_strengths(problem, linear, tolerance, watch)
 
 
-def _proved(problem: DualProblem, phase: DualRun) -> DualRun:
+def _prove_converged(problem: DualProblem, phase: DualRun) -> DualRun:
     """Return a phase that did not end of itself as one that did, where a certificate shows that it is at the answer.
 
     Where rows hardly bend, slacks of strong costs creep to where they belong; the certificate puts them there at once.
@@ -144,13 +144,13 @@ def _proved(problem: DualProblem, phase: DualRun) -> DualRun:
     return replace(phase, point=point, ending=Ending.CONVERGED, residual=point.residual(problem.mass))
 
 
-def _better(one: DualRun | None, other: DualRun) -> DualRun:
+def _choose_better(one: DualRun | None, other: DualRun) -> DualRun:
     if one is None or other.converged or other.residual < one.residual:
         return other
     return one
 
 
-def _up_the_strengths(problem: DualProblem, linear: LinearCostColumns, tolerance: float, watch: Watch) -> DualRun:
+def _raise_strengths(problem: DualProblem, linear: LinearCostColumns, tolerance: float, watch: Watch) -> DualRun:
     """Return the ascent at the full strengths, reached by strengths that grow up to fourfold.
 
     From some strength on the misses are the least that there are, and the masses stay as they are: then potentials
@@ -165,7 +165,7 @@ def _up_the_strengths(problem: DualProblem, linear: LinearCostColumns, tolerance
         # weaker costs keep their own strength: only those beyond are cut
         weaker = LinearCostColumns(np.minimum(linear.cost, strength), linear.lower, linear.upper)
         own = problem.with_columns(problem.columns.with_linear(weaker))
-        found = _rung(own, _ahead(own, known, strength), last, tolerance, watch)
+        found = _ascend_at_strength(own, _extrapolate(own, known, strength), last, tolerance, watch)
         if not found.converged:
             # back to the last strength that worked, and half the way in the logarithm
             growth = math.sqrt(growth)
@@ -178,11 +178,11 @@ def _up_the_strengths(problem: DualProblem, linear: LinearCostColumns, tolerance
         known.append((strength, found.point.potentials))
         cells = slice(0, problem.cells)
         # the misses are the least that there are: masses stay, and potentials go on in proportion to the full strength
-        settled = last is not None and _apart(found.point.x[cells], last.point.x[cells]) <= _SETTLED * problem.mass
-        last, strength = found, full if settled else min(growth * strength, full)
+        moved = np.inf if last is None else float(np.abs(found.point.x[cells] - last.point.x[cells]).max(initial=0.0))
+        last, strength = found, full if moved <= _SETTLED * problem.mass else min(growth * strength, full)
 
 
-def _rung(
+def _ascend_at_strength(
     problem: DualProblem, start: FloatArray | None, last: DualRun | None, tolerance: float, watch: Watch
 ) -> DualRun:
     """Return the ascent at one strength, from what weaker ones point to, else by way of an interior point."""
@@ -191,18 +191,14 @@ def _rung(
         found = ascend(problem, start, near, watch)
         if found.converged:
             return found
-    inner = _interior(problem, watch)
+    inner = _find_interior_point(problem, watch)
     if inner.usable:
         return ascend(problem, inner.potentials, _polish(tolerance, inner), watch)
     slack = None if last is None else last.point.x
     return ascend(problem, start, AscentOptions(tolerance=tolerance, most_steps=_LONG, slack=slack), watch)
 
 
-def _apart(one: FloatArray, other: FloatArray) -> float:
-    return float(np.abs(one - other).max(initial=0.0))
-
-
-def _ahead(problem: DualProblem, known: list[tuple[float, FloatArray]], strength: float) -> FloatArray | None:
+def _extrapolate(problem: DualProblem, known: list[tuple[float, FloatArray]], strength: float) -> FloatArray | None:
     """Return potentials on the line through the last two that are known, as far along it as the dual rises."""
     if not known:
         return None
@@ -224,7 +220,7 @@ def _dual_of_cells(problem: DualProblem, potentials: FloatArray) -> float:
     return gain if np.isfinite(gain) else -np.inf
 
 
-def _down_the_softness(problem: DualProblem, tolerance: float, watch: Watch) -> DualRun:
+def _soften_less_and_less(problem: DualProblem, tolerance: float, watch: Watch) -> DualRun:
     """Return the ascent of the problem as asked, reached by rows that are softened less and less."""
     potentials: FloatArray | None = None
     # a softened dual is strongly concave, so that every stage ends; each begins where the one before ended

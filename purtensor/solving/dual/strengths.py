@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.solving.dual.answer import Answer, concluded
+from purtensor.solving.dual.answer import Answer, conclude
 from purtensor.solving.dual.ascent import DualRun
 from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
 from purtensor.solving.dual.prepare import Prepared, prepare
@@ -46,7 +46,7 @@ class Priced:
     """A problem with absolute penalties at a sequence of common strengths."""
 
     def __init__(self, question: Question, soft: int) -> None:
-        self.question, self.soft = self._asked(question, soft, 1.0), soft
+        self.question, self.soft = self._at_strength(question, soft, 1.0), soft
         self.prepared: Prepared = prepare(self.question)
         linear = self.prepared.problem.columns.linear
         if linear is None:
@@ -69,15 +69,15 @@ class Priced:
         with np.errstate(all="ignore"):
             potentials, slacks = _derivatives(problem, run, self._unit)
         rise = float(self._unit @ slacks[own]) / problem.mass
-        return AtStrength(strength, self._missed(run), run, watch, potentials, slacks, rise)
+        return AtStrength(strength, self._sum_misses(run), run, watch, potentials, slacks, rise)
 
     def answer(self, found: AtStrength, tolerance: float) -> Answer:
         """Return what was found as an answer, with its proof."""
-        question = self._asked(self.question, self.soft, found.strength)
+        question = self._at_strength(self.question, self.soft, found.strength)
         prepared = replace(self.prepared, problem=self._problem(found.strength))
-        return concluded(question, prepared, found.run, found.watch, tolerance)
+        return conclude(question, prepared, found.run, found.watch, tolerance)
 
-    def _missed(self, run: DualRun) -> float:
+    def _sum_misses(self, run: DualRun) -> float:
         """Return what the rows miss, those without a profile among them, the total being 1."""
         question, prepared = self.question, self.prepared
         masses = np.zeros(len(question.reference))
@@ -91,7 +91,7 @@ class Priced:
         return problem.with_columns(problem.columns.with_linear(priced))
 
     @staticmethod
-    def _asked(question: Question, soft: int, strength: float) -> Question:
+    def _at_strength(question: Question, soft: int, strength: float) -> Question:
         blocks = list(question.blocks)
         block = blocks[soft]
         if block.softness is None:

@@ -43,7 +43,7 @@ class Watch:
     ----------
     max_iterations, max_seconds
         The limits.
-    tell
+    callback
         Called with every line; returning True ends the run.
     refute
         Whether potentials that show that no answer exists end the run.
@@ -53,7 +53,7 @@ class Watch:
 
     max_iterations: int
     max_seconds: float = float("inf")
-    tell: Callable[[StepLine], bool] | None = None
+    callback: Callable[[StepLine], bool] | None = None
     lines: list[StepLine] = field(default_factory=list)
     iterations: int = 0
     refute: bool = True
@@ -77,7 +77,7 @@ class Watch:
             self.potentials = potentials
         line = StepLine(self.iterations, residual, self.seconds)
         self.lines.append(line)
-        if self.tell is not None and self.tell(line):
+        if self.callback is not None and self.callback(line):
             raise StoppedError("callback")
         # asked before the step, not after: a run of exactly that many steps is no limit reached
         if self.iterations >= self.max_iterations:

@@ -36,7 +36,7 @@ class Arrowhead:
         """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs, 0 on left out rows, and what solves for others."""
         return eliminate_and_solve(self, masses, rhs, ridge)
 
-    def reduced(
+    def reduce(
         self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE, *, with_matrix: bool = True
     ) -> tuple[FloatArray, FloatArray]:
         """Return what the elimination of all slabs leaves over the coupling rows: matrix and right-hand side.
@@ -67,7 +67,7 @@ class Arrowhead:
         )
         return matrix, vector
 
-    def extended(
+    def extend(
         self, masses: FloatArray, rhs: FloatArray, solved: FloatArray, ridge: FloatArray = NO_RIDGE
     ) -> FloatArray:
         """Return x on all rows, given it on the coupling rows."""

@@ -64,7 +64,7 @@ class Bipartite:
         """
         return eliminate_and_solve(self, masses, rhs, ridge)
 
-    def reduced(
+    def reduce(
         self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE, *, with_matrix: bool = True
     ) -> tuple[FloatArray, FloatArray]:
         """Return what the elimination of all slabs leaves over the coupling rows: matrix and right-hand side.
@@ -108,7 +108,7 @@ class Bipartite:
         np.add.at(folded, (own[:, None], own[None, :]), full)
         return folded, gathered
 
-    def extended(
+    def extend(
         self, masses: FloatArray, rhs: FloatArray, solved: FloatArray, ridge: FloatArray = NO_RIDGE
     ) -> FloatArray:
         """Return x on all rows, given it on the coupling rows."""

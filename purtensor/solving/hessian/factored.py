@@ -48,13 +48,13 @@ class Eliminating(Protocol):
         """The rows that couple the slabs."""
         ...
 
-    def reduced(
+    def reduce(
         self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE, *, with_matrix: bool = True
     ) -> tuple[FloatArray, FloatArray]:
         """Return what the elimination leaves over the coupling rows: matrix (upper triangle) and right-hand side."""
         ...
 
-    def extended(
+    def extend(
         self, masses: FloatArray, rhs: FloatArray, solved: FloatArray, ridge: FloatArray = NO_RIDGE
     ) -> FloatArray:
         """Return x on all rows, given it on the coupling rows."""
@@ -73,19 +73,19 @@ class Eliminated:
     def solve(self, rhs: FloatArray) -> FloatArray:
         """Return x for a right-hand side."""
         # the elimination is done again rather than stored, which would take memory like the masses'
-        _, vector = self.form.reduced(self.masses, rhs, self.ridge, with_matrix=False)
-        return self.form.extended(self.masses, rhs, self.factor.solve(vector), self.ridge)
+        _, vector = self.form.reduce(self.masses, rhs, self.ridge, with_matrix=False)
+        return self.form.extend(self.masses, rhs, self.factor.solve(vector), self.ridge)
 
 
 def eliminate_and_solve(
     form: Eliminating, masses: FloatArray, rhs: FloatArray, ridge: FloatArray
 ) -> tuple[FloatArray, Factored]:
     """Return the solution by elimination and the factorisation; the matrix comes of the same pass as the vector."""
-    matrix, vector = form.reduced(masses, rhs, ridge)
+    matrix, vector = form.reduce(masses, rhs, ridge)
     # the elimination has added the ridge of the slabs' own rows only
     add_to_diagonal(matrix, ridge, form.coupling_rows)
     factor = factorize(matrix)
-    found = form.extended(masses, rhs, factor.solve(vector), ridge)
+    found = form.extend(masses, rhs, factor.solve(vector), ridge)
     return found, Eliminated(form, masses, ridge, factor)
 
 

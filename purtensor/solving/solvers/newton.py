@@ -77,7 +77,7 @@ def newton_step(space: NewtonSpace[P, D], warm_up: int, point: P, budget: Budget
     if memory.warmed < warm_up:
         before = space.dual(point)
         moved, made = space.warm_up(point, None, warm_up - memory.warmed)
-        # the warm-up is no iteration of its own: its gain is told with that of the first step
+        # the warm-up is no iteration of its own: its gain is recorded with that of the first step
         gain = memory.warm_gain + (space.dual(moved) - before)
         moved.memory = replace(memory, warmed=memory.warmed + made, warm_gain=gain)
         # no iteration, so that on disk the loop keeps the state between two sweeps of the warm-up

@@ -16,7 +16,7 @@ from purtensor.solving.iterate import (
     dual_at,
     emptying_gain,
     iterate_at,
-    shifted,
+    shift_to_total,
     starting_potentials,
 )
 from purtensor.solving.problem import Problem
@@ -74,7 +74,7 @@ class ArrayPoints:
         mass = float(made.masses.sum())
         if not away_from_total(mass, self.problem.total):
             return made, False
-        return iterate_at(self.problem, shifted(self.problem, point.potentials.copy(), mass)), True
+        return iterate_at(self.problem, shift_to_total(self.problem, point.potentials.copy(), mass)), True
 
     def try_step(self, point: Iterate, direction: Direction, step: float) -> ArrayTrial:
         # a direction that does not rise is refused by its slope: the pass over the masses is spared

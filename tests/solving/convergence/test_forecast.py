@@ -34,7 +34,7 @@ def by_sweeps(sweep, error, tolerance):
         blocks = [misses[problem.system.block(k)].sum() for k in range(len(problem.index))]
         if misses.max() <= tolerance and max(blocks) <= 100 * tolerance:
             return n
-        error = linear.swept(error)
+        error = linear.sweep(error)
     raise AssertionError("no end")
 
 

@@ -64,7 +64,7 @@ def test_spectrum_of__slowest_error_is_shrunk_by_the_eigenvalue(name):
     sweep = LinearSweep.at(problem, limit.masses)
     found = spectrum_of(sweep)
     slowest, value = found.slowest, found.eigenvalues[0]
-    swept = sweep.swept(slowest.real) + 1j * sweep.swept(slowest.imag)
+    swept = sweep.sweep(slowest.real) + 1j * sweep.sweep(slowest.imag)
     assert swept == pytest.approx(value * slowest, rel=1e-2, abs=1e-3 * np.abs(slowest).max())
 
 
@@ -96,7 +96,7 @@ def test_linear_sweep__is_the_derivative_of_the_real_sweep():
     step = 1e-6
     moved = pt.IPF().step(problem, iterate_at(problem, limit.potentials + step * potentials), Budget(1, -1.0, -1.0))
     real = sweep.exponents(moved.iterate.potentials - limit.potentials) / step
-    assert sweep.exponents(sweep.swept(potentials)) == pytest.approx(real, rel=1e-4, abs=1e-4)
+    assert sweep.exponents(sweep.sweep(potentials)) == pytest.approx(real, rel=1e-4, abs=1e-4)
 
 
 def test_dependencies__emptying_rows_changes_no_exponent():
@@ -106,7 +106,7 @@ def test_dependencies__emptying_rows_changes_no_exponent():
     assert 0 < known.independent.sum() < problem.system.rows
     x = np.random.default_rng(7).standard_normal(problem.system.rows)
     kept = LinearSweep.at(problem, limit.masses, order=(0,), dependencies=known)
-    once = kept.swept(x)
+    once = kept.sweep(x)
     assert once[~known.independent].tolist() == [0.0] * int((~known.independent).sum())
     first = dense_matrix(problem.system)[problem.system.block(0)]
     z = sweep.exponents(x)

@@ -50,7 +50,7 @@ def test_partition_matrix__has_the_products_and_equations_of_its_coefficients(le
     np.testing.assert_allclose(found.times(y), wanted.times(y), rtol=1e-12)
     right = wanted.times(rng.normal(size=len(y)))
     np.testing.assert_allclose(wanted.times(found.solver()(right)), right, atol=1e-7 * np.abs(right).max())
-    both, other = found.plus(0.5, found).softened(0.25), wanted.plus(0.5, wanted).softened(0.25)
+    both, other = found.plus(0.5, found).soften(0.25), wanted.plus(0.5, wanted).soften(0.25)
     np.testing.assert_allclose(both.times(y), other.times(y), rtol=1e-12)
 
 

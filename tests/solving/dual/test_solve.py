@@ -113,8 +113,8 @@ def test_refuted_by__no_potentials_refute_what_has_an_answer(seed, size):
     mixed = draw_mixed(seed)
     problem = mixed.problem()
     y = size * np.random.default_rng(seed).normal(size=problem.rows)
-    assert not problem.refuted_by(y)
-    assert not problem.refuted_by(size * solve(problem, Watch(2000)).point.potentials)
+    assert not problem.is_refuted_by(y)
+    assert not problem.is_refuted_by(size * solve(problem, Watch(2000)).point.potentials)
 
 
 @given(st.integers(0, 10**6))
@@ -131,5 +131,5 @@ def test_solve__what_bounds_put_out_of_reach_ends_after_few_steps(seed):
     watch = Watch(2000)
     run = solve(problem, watch)
     assert run.stopped == "refuted"
-    assert problem.refuted_by(run.point.potentials)
+    assert problem.is_refuted_by(run.point.potentials)
     assert watch.iterations <= 10

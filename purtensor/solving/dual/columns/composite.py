@@ -41,10 +41,10 @@ class CompositeColumns:
         """Where the linear costs stand; empty where there are none."""
         return self.slices[-1] if self.linear is not None else slice(self.size, self.size)
 
-    def anchored(self, anchor: FloatArray, width: FloatArray) -> CompositeColumns:
+    def anchor_at(self, anchor: FloatArray, width: FloatArray) -> CompositeColumns:
         """Return the same columns with the proximal term of linear costs moved; themselves where there are none."""
         linear = self.linear
-        return self if linear is None else self.with_linear(linear.anchored(anchor, width))
+        return self if linear is None else self.with_linear(linear.anchor_at(anchor, width))
 
     def with_linear(self, linear: LinearCostColumns) -> CompositeColumns:
         """Return the same columns with another block of linear costs."""
@@ -63,18 +63,18 @@ class CompositeColumns:
 
     def gap(self, other: FloatArray, z: FloatArray) -> FloatArray:
         """Return for each column h(other) + h*(z) - z other."""
-        return self._gathered(lambda block, own: block.gap(other[own], z[own]))
+        return self._gather(lambda block, own: block.gap(other[own], z[own]))
 
     def slope(self, x: FloatArray) -> FloatArray:
         """Return h'(x), of linear costs without a proximal term."""
-        return self._gathered(
+        return self._gather(
             # the proximal term is the solver's own, and no part of the problem
             lambda block, own: block.cost if isinstance(block, LinearCostColumns) else block.slope(x[own])
         )
 
     def give(self, x: FloatArray) -> FloatArray:
         """Return 1 / h''(x), as if there were no bounds."""
-        return self._gathered(lambda block, own: block.give(x[own]))
+        return self._gather(lambda block, own: block.give(x[own]))
 
     @property
     def repelled_below(self) -> BoolArray:
@@ -86,7 +86,7 @@ class CompositeColumns:
         """Whether the cost keeps a column off its upper bound."""
         return np.concatenate([block.repelled_above for block in self.blocks])
 
-    def _gathered(self, ask: Callable[[ColumnKind, slice], FloatArray]) -> FloatArray:
+    def _gather(self, ask: Callable[[ColumnKind, slice], FloatArray]) -> FloatArray:
         found = np.empty(self.size)
         for block, own in zip(self.blocks, self.slices, strict=True):
             found[own] = ask(block, own)

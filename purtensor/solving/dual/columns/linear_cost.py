@@ -32,7 +32,7 @@ class LinearCostColumns(ColumnKind):
         parts = (self.cost, self.lower, self.upper, self.anchor, self.width)
         return LinearCostColumns(*(part[columns] for part in parts))
 
-    def anchored(self, anchor: FloatArray, width: FloatArray) -> LinearCostColumns:
+    def anchor_at(self, anchor: FloatArray, width: FloatArray) -> LinearCostColumns:
         """Return the same slacks with the proximal term at `anchor`, of this width."""
         return LinearCostColumns(self.cost, self.lower, self.upper, anchor, width)
 

@@ -15,7 +15,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.slabs import in_slab_order
 from purtensor.constraints.system import System
-from purtensor.solving.chunked import rebuilt
+from purtensor.solving.chunked import rebuild
 from purtensor.solving.convergence.friedrichs import pair_spectrum
 from purtensor.solving.hessian.choice import hessian_of, share_form
 from purtensor.solving.iterate import Iterate, Record, Step, dual_at, residual_of
@@ -116,7 +116,7 @@ def block_step(problem: Problem, iterate: Iterate, state: BlockState) -> Step:
             touches += steps * len(group.problem.index) * len(masses)
         gained += gain
         # made of the potentials: sweeps in groups are few, so this costs little, and nothing drifts
-        masses = rebuilt(problem, potentials)
+        masses = rebuild(problem, potentials)
     state.outer += 1
     touches += len(problem.index) * len(masses)
     moved = Iterate(potentials, masses, state)

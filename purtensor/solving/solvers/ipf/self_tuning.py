@@ -1,8 +1,8 @@
 """Over-relaxed sweeps whose factor comes from the measured rate of plain ones, with a way back to these.
 
-A few plain sweeps bring the masses near enough to those of the answer for the sweep linearised there to tell the rate
-(notes/rates.md). Young's formula makes a factor of it, exact for two constraints and a good guess for more. Where
-over-relaxed sweeps are then seen to be slower than plain ones would be, plain ones are made to the end.
+A few plain sweeps bring the masses so near to those of the answer that the sweep linearised there has the rate of all
+later ones (notes/rates.md). Young's formula makes a factor of it, exact for two constraints and a good guess for more.
+Where over-relaxed sweeps are then seen to be slower than plain ones would be, plain ones are made to the end.
 """
 
 from __future__ import annotations

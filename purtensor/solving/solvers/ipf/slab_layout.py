@@ -94,7 +94,7 @@ def _build(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
     slabs = problem.slabs
     if slabs is None or len(slabs.inside) != 2:
         return None
-    found = turned(order, slabs.inside)
+    found = turn_order(order, slabs.inside)
     if found is None:
         return None
     outside, (a, b), plan = found
@@ -116,7 +116,7 @@ def _build(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
     return Crossing(source, layout, plan, (rows, columns), chunks_of(blocks, per_chunk), problem.total)
 
 
-def turned(order: tuple[int, ...], inside: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, int], Plan] | None:
+def turn_order(order: tuple[int, ...], inside: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, int], Plan] | None:
     """Return the outside constraints in the order of the sweep, A and B, and the plan of a sweep.
 
     None where outside constraints stand on both sides of an inside one.

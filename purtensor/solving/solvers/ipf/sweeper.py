@@ -11,7 +11,7 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.steps import is_recorded
 from purtensor.kernels.ipf.stopping import Goal
-from purtensor.solving.chunked import rebuilt
+from purtensor.solving.chunked import rebuild
 from purtensor.solving.iterate import Budget, Iterate, Step
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.sweep_records import empty_records, recorded_per_octave, records_of
@@ -109,5 +109,5 @@ def step_of(problem: Problem, sweeper: Sweeper, budget: Budget) -> Step:
     sweeps, written = sweeper.sweep(goal, budget.iterations, records)
     made = records_of(problem, records[:written], done)
     potentials = cache(sweeper.potentials)
-    moved = Iterate(potentials, lambda: rebuilt(problem, potentials()), sweeper)
+    moved = Iterate(potentials, lambda: rebuild(problem, potentials()), sweeper)
     return Step(moved, sweeps, made, judged=True)

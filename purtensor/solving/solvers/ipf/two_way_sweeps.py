@@ -21,7 +21,7 @@ from purtensor.kernels.ipf.two_way_sweeps import fit_rows_of_base, row_sums
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.logarithm import divergence_gain
 from purtensor.kernels.simd import WIDTH
-from purtensor.solving.chunked import rebuilt
+from purtensor.solving.chunked import rebuild
 from purtensor.solving.iterate import log_factors
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.log_domain_sweeps import spans_the_range
@@ -264,7 +264,7 @@ class TwoWaySweeps(Sweeper):
 
 def _base(problem: Problem, layout: TwoWay, t: FloatArray) -> FloatArray:
     base = np.zeros(layout.shape)
-    base.reshape(-1)[layout.place] = rebuilt(problem, t)
+    base.reshape(-1)[layout.place] = rebuild(problem, t)
     return base
 
 
