@@ -178,7 +178,10 @@ def couple(system: System, forest: Forest, others: Sequence[int], rows: IntArray
     places = np.full(system.rows, -1, dtype=np.int64)
     places[rows] = np.arange(len(rows))
     closing = np.flatnonzero(~forest.in_forest)
-    return Coupling(forest, rows, places, system.index[list(others)], system.offsets[list(others)], closing)
+    side_by_side = len(others) > 1 and list(others) == list(range(others[0], others[-1] + 1))
+    # a view where that is possible: of many constraints a copy is as large as the problem
+    chosen = slice(others[0], others[-1] + 1) if side_by_side else list(others)
+    return Coupling(forest, rows, places, system.index[chosen], system.offsets[:-1][chosen], closing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
