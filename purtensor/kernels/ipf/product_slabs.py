@@ -1,4 +1,4 @@
-"""What dense tables with mass in every cell need beside their sweeps: copies in blocks, masses, and what proves them.
+"""What dense tables with mass in every cell need beside their sweeps: copies in blocks, masses, and linear sweeps.
 
 Blocks are those of `purtensor.kernels.ipf.slab_sweeps`: eight slabs side by side, zeros in slabs that do not exist.
 Masses are base * theta[i, j] * u[i] * v[j].
@@ -10,14 +10,10 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.newton.proof import UNIT
 from purtensor.kernels.simd import WIDTH, distance, eight, larger, loaded, quotient, store
 
 ROUND = 64
 """Sums over slabs are taken up after so many blocks: their rounding is that of some hundred additions."""
-
-SERIES = 1e-2
-"""Relative changes up to here are bounded by the first terms of series."""
 
 
 @compiled
@@ -78,7 +74,8 @@ def leave_blocks(
 
 
 @compiled
-def _take_up(inner: FloatArray, outer: FloatArray) -> None:
+def take_up(inner: FloatArray, outer: FloatArray) -> None:
+    """Add the inner sums of cells to the outer ones, and begin them anew."""
     for i in range(inner.shape[0]):
         for j in range(inner.shape[1]):
             store(outer[i, j], loaded(outer[i, j]) + loaded(inner[i, j]))
@@ -86,7 +83,8 @@ def _take_up(inner: FloatArray, outer: FloatArray) -> None:
 
 
 @compiled
-def _add_lanes(outer: FloatArray, sums: FloatArray) -> None:
+def add_lanes(outer: FloatArray, sums: FloatArray) -> None:
+    """Write the sums of cells over the eight lanes."""
     for i in range(sums.shape[0]):
         for j in range(sums.shape[1]):
             sums[i, j] = outer[i, j].sum()
@@ -137,9 +135,9 @@ def write_masses(
             all_b = all_b + gap
             largest_b = larger(gap, largest_b)
         if (x - begin) % ROUND == ROUND - 1:
-            _take_up(inner, outer)
-    _take_up(inner, outer)
-    _add_lanes(outer, sums)
+            take_up(inner, outer)
+    take_up(inner, outer)
+    add_lanes(outer, sums)
     lanes = np.empty((5, WIDTH))
     store(lanes[0], largest_a)
     store(lanes[1], largest_b)
@@ -195,140 +193,10 @@ def linear_sweep(
                 moved = loaded(cells[i, j]) * (loaded(of_a[i]) + tilt + eight(tilts[i, j]))
                 store(inner[i, j], loaded(inner[i, j]) + moved)
         if (x - begin) % ROUND == ROUND - 1:
-            _take_up(inner, outer)
-    _take_up(inner, outer)
-    _add_lanes(outer, sums)
+            take_up(inner, outer)
+    take_up(inner, outer)
+    add_lanes(outer, sums)
     lanes = np.empty((2, WIDTH))
     store(lanes[0], missed_a)
     store(lanes[1], missed_b)
     return float(max(lanes[0].sum(), lanes[1].sum()))
-
-
-@compiled
-def _miss_rows(
-    cells: FloatArray,
-    tilts: FloatArray,
-    of_a: FloatArray,
-    of_b: FloatArray,
-    targets_a: FloatArray,
-    targets_b: FloatArray,
-    inner: FloatArray,
-    rest_a: FloatArray,
-    rest_b: FloatArray,
-    lefts: FloatArray,
-) -> None:
-    """Write what p + c misses of a block's rows at most, with c = p C^T m; add the cells and the misses to sums."""
-    rows, columns = tilts.shape
-    for j in range(columns):
-        store(rest_b[j], eight(0.0))
-    for i in range(rows):
-        total = eight(0.0)
-        for j in range(columns):
-            mass = loaded(cells[i, j])
-            moved = mass + mass * (loaded(of_a[i]) + loaded(of_b[j]) + eight(tilts[i, j]))
-            total = total + moved
-            store(rest_b[j], loaded(rest_b[j]) + moved)
-            store(inner[i, j], loaded(inner[i, j]) + moved)
-        target = loaded(targets_a[i])
-        gap = distance(total, target)
-        store(lefts[0], loaded(lefts[0]) + gap)
-        store(rest_a[i], gap + (total + target) * ((columns + 4.0) * UNIT))
-    for j in range(columns):
-        total, target = loaded(rest_b[j]), loaded(targets_b[j])
-        gap = distance(total, target)
-        store(lefts[1], loaded(lefts[1]) + gap)
-        store(rest_b[j], gap + (total + target) * ((rows + 4.0) * UNIT))
-
-
-@compiled
-def prove_blocks(
-    masses: FloatArray,
-    tilts: FloatArray,
-    tilts_a: FloatArray,
-    tilts_b: FloatArray,
-    targets_a: FloatArray,
-    targets_b: FloatArray,
-    closing: int,
-    closes: bool,
-    extra: FloatArray,
-    rounding: float,
-    begin: int,
-    end: int,
-    sums: FloatArray,
-    rests: FloatArray,
-    out: FloatArray,
-) -> None:
-    """Write the sums that prove a certificate over the blocks begin .. end - 1.
-
-    With c = p C^T m, stars of profiles meet what p + c misses of the rows of each slab: the first row of cells takes
-    the misses of B but the last, the last column those of A, and their corner makes up for it. `extra`, shape (I, J),
-    is what the slab number `closing` takes beside, whose block is left out of all but `sums`, `rests` and the misses
-    where it does not close yet. With w = (c + e) / p, e the rest, `out`, shape (8,), gets the
-    largest |w|, bounds of sum p phi(w) and of the gap, sum |c|, sum c, sum |e|, and the misses of A and of B; they hold
-    while the largest |w| is below `SERIES`. `sums` gets the cells of p + c, and `rests` those of |e| without `extra`.
-    """
-    rows, columns = tilts.shape
-    inner, outer = np.zeros((rows, columns, WIDTH)), np.zeros((rows, columns, WIDTH))
-    rest_a, rest_b, kept = np.empty((rows, WIDTH)), np.empty((columns, WIDTH)), np.zeros((rows, columns, WIDTH))
-    lefts = np.zeros((2, WIDTH))
-    largest, upper, gap = eight(0.0), eight(0.0), eight(0.0)
-    size, moved, left = eight(0.0), eight(0.0), eight(0.0)
-    lane = np.empty(WIDTH)
-    for x in range(begin, end):
-        cells, of_a, of_b = masses[x], tilts_a[x], tilts_b[x]
-        if (x - begin) % ROUND == 0:
-            _take_up(inner, outer)
-        _miss_rows(cells, tilts, of_a, of_b, targets_a[x], targets_b[x], inner, rest_a, rest_b, lefts)
-        corner = loaded(rest_a[0])
-        for j in range(columns - 1):
-            corner = corner + loaded(rest_b[j])
-        store(rest_a[0], corner)
-        for j in range(columns - 1):
-            store(kept[0, j], loaded(kept[0, j]) + loaded(rest_b[j]))
-        for i in range(rows):
-            store(kept[i, columns - 1], loaded(kept[i, columns - 1]) + loaded(rest_a[i]))
-        if closing // WIDTH == x and not closes:
-            continue
-        for i in range(rows):
-            for j in range(columns):
-                rest = eight(0.0)
-                if j == columns - 1:
-                    rest = loaded(rest_a[i])
-                elif i == 0:
-                    rest = loaded(rest_b[j])
-                if closing // WIDTH == x:
-                    lane[:] = 0.0
-                    lane[closing % WIDTH] = extra[i, j]
-                    rest = rest + loaded(lane)
-                mass = loaded(cells[i, j])
-                one, other = loaded(of_a[i]), loaded(of_b[j])
-                tilt = one + other + eight(tilts[i, j])
-                change = mass * tilt
-                apart = quotient(rest, mass, eight(0.0)) * (1.0 + 4.0 * UNIT)
-                bent = distance(tilt, eight(0.0)) * (1.0 + 4.0 * UNIT)
-                w = bent + apart
-                largest = larger(w, largest)
-                upper = upper + mass * w * w * (w * (w * 0.1 + eight(1.0 / 6.0)) + eight(0.5))
-                weights = distance(one, eight(0.0)) + distance(other, eight(0.0)) + eight(abs(tilts[i, j]))
-                near = (bent * 2.0 + weights * 3.0) * (4.0 * UNIT) + eight(rounding)
-                away = (apart + w * w * 0.51) * 1.011 + near
-                gap = gap + mass * (w + eight(1.0)) * away * away * (away + eight(1.0)) * 0.5
-                size = size + distance(change, eight(0.0))
-                moved = moved + change
-                left = left + rest
-    _take_up(inner, outer)
-    _add_lanes(outer, sums)
-    _add_lanes(kept, rests)
-    store(lane, largest)
-    out[0] = lane.max()
-    store(lane, upper)
-    out[1] = lane.sum()
-    store(lane, gap)
-    out[2] = lane.sum()
-    store(lane, size)
-    out[3] = lane.sum()
-    store(lane, moved)
-    out[4] = lane.sum()
-    store(lane, left)
-    out[5] = lane.sum()
-    out[6], out[7] = lefts[0].sum(), lefts[1].sum()

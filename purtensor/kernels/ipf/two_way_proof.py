@@ -9,6 +9,7 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.kernels._jit import compiled
+from purtensor.kernels.ipf.product_proof import proof_terms
 from purtensor.kernels.newton.proof import UNIT
 from purtensor.kernels.simd import WIDTH, distance, eight, larger, loaded, quotient, store
 
@@ -102,23 +103,16 @@ def prove_line(
 ) -> None:
     """Add what cells contribute to the bounds of a certificate to `sums`, shape (5, 8), whose first row is a maximum.
 
-    With c = p (m_i + m_j) and w = (c + e) / p, |e| at most the rests, these are the largest |w|, bounds of sum p phi(w)
-    and of the gap, sum |c|, and sum c; they hold while the largest |w| is below `SERIES` of the product's kernels.
+    They are those of `proof_terms`, the rests being bounds of |e|: the largest |w|, bounds of sum p phi(w) and of the
+    gap, sum |c|, and sum c.
     """
     for n in range(0, masses.size, WIDTH):
         mass, one, other = loaded(masses[n:]), loaded(ones[n:]), loaded(others[n:])
-        tilt = one + other
         apart = quotient(loaded(rests[n:]), mass, eight(0.0)) * (1.0 + 4.0 * UNIT)
-        bent = distance(tilt, eight(0.0)) * (1.0 + 4.0 * UNIT)
-        w = bent + apart
+        w, upper, gap, change = proof_terms(mass, one, other, eight(0.0), apart, eight(rounding))
         store(sums[0], larger(w, loaded(sums[0])))
-        upper = mass * w * w * (w * (w * 0.1 + eight(1.0 / 6.0)) + eight(0.5))
         store(sums[1], loaded(sums[1]) + upper)
-        near = (bent * 2.0 + (distance(one, eight(0.0)) + distance(other, eight(0.0))) * 3.0) * (4.0 * UNIT)
-        away = (apart + w * w * 0.51) * 1.011 + near + eight(rounding)
-        gap = mass * (w + eight(1.0)) * away * away * (away + eight(1.0)) * 0.5
         store(sums[2], loaded(sums[2]) + gap)
-        change = mass * tilt
         store(sums[3], loaded(sums[3]) + distance(change, eight(0.0)))
         store(sums[4], loaded(sums[4]) + change)
 

@@ -6,6 +6,7 @@ A kernel that has no form here is compiled whenever it is called.
 from __future__ import annotations
 
 from purtensor.kernels.ipf.over_relaxation import least_share
+from purtensor.kernels.ipf.product_proof import proof_terms
 from purtensor.kernels.newton.linear_sweep import leave_dependent_rows
 from purtensor.kernels.numpy_forms import (
     heaviest_forests,
@@ -21,7 +22,7 @@ from purtensor.kernels.numpy_forms.forms import Forms
 from purtensor.kernels.sampling.rounding import next_edge, round_flow, shift_cycle
 from purtensor.kernels.slabs import counting_order
 
-_PYTHON = (leave_dependent_rows, least_share, next_edge, round_flow, shift_cycle)
+_PYTHON = (leave_dependent_rows, least_share, next_edge, proof_terms, round_flow, shift_cycle)
 """Kernels that have little to do where numpy serves: they run as the Python that they are."""
 
 FORMS: Forms = {

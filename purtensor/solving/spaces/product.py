@@ -10,7 +10,8 @@ import numpy as np
 
 from purtensor._threads import added_up, for_each_chunk
 from purtensor._typing import FloatArray
-from purtensor.kernels.ipf.product_slabs import ROUND, SERIES, leave_blocks, linear_sweep, prove_blocks, write_masses
+from purtensor.kernels.ipf.product_proof import SERIES, prove_blocks
+from purtensor.kernels.ipf.product_slabs import ROUND, leave_blocks, linear_sweep, write_masses
 from purtensor.kernels.ipf.slab_runs import linear_of_blocks
 from purtensor.kernels.newton.proof import UNIT
 from purtensor.kernels.simd import WIDTH

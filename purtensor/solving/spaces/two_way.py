@@ -9,7 +9,7 @@ import numpy as np
 
 from purtensor._threads import added_up, for_each_chunk
 from purtensor._typing import FloatArray, IntArray
-from purtensor.kernels.ipf.product_slabs import SERIES
+from purtensor.kernels.ipf.product_proof import SERIES
 from purtensor.kernels.ipf.two_way_proof import heaviest_tree, prove_line, prove_rows, route, sum_exactly
 from purtensor.kernels.ipf.two_way_sweeps import gram_product, write_masses
 from purtensor.kernels.lanes import inner_product
