@@ -14,6 +14,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.kernels.engine import engine_for
 from purtensor.projection.deliver import deliver
 from purtensor.projection.general import potentials_of, run_general
+from purtensor.projection.input_changes import refuse_changes
 from purtensor.projection.labelled_answer import general_projection
 from purtensor.projection.log_reference import IN_LOG, IN_MASS
 from purtensor.projection.marginal_question import MarginalQuestion
@@ -172,7 +173,10 @@ def project(
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
     chosen = solver_of(solver)
     table, given = cast(Table, reference), general_constraints(constraints)
-    with progress_callback(progress, callback, stopping.residual) as report:
+    with (
+        refuse_changes(table, given),
+        progress_callback(progress, callback, stopping.residual) as report,
+    ):
         if is_plain(given, options):
             question = MarginalQuestion(table, as_constraints(given), chosen, stopping, reference_in)
             # small problems run in numpy as long as nothing is compiled: compiling takes longer than they do

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -29,6 +30,9 @@ _SHARPEST = 1e-13
 
 _SHARP = 1e-11
 """Bounds below this share of the mass are not worth extended precision."""
+
+_FEW = 2_000_000
+"""Rows squared times cells up to which what is left of a miss is met row by row."""
 
 _ROUNDING = 64 * _UNIT
 """The rest of a miss counts as rounding of the targets up to this share of the row's own sum of sizes."""
@@ -232,12 +236,41 @@ def _repair(problem: DualProblem, x: FloatArray, weights: FloatArray, inside: Bo
     left = _find_relative_miss(problem, feasible, missing)
     if not left <= _ROUNDING:
         return None
-    # a miss is no distance: amounts beside counts make many units of rounding of one; sums round as much again
+    # sums round as much again: the miss is not known better
     unsure = 2.0 * _UNIT * problem.size_times(feasible)
     if problem.matrix.dependent is not None:
         missing, unsure = (np.where(problem.matrix.dependent, 0.0, own) for own in (missing, unsure))
-    moves = weights * problem.back(solve(missing + np.copysign(unsure, missing)))
-    return _Repaired(feasible, correction, left, float(np.abs(moves[: problem.cells]).sum()))
+    return _Repaired(feasible, correction, left, _moved_by(problem, weights, solve, missing, unsure))
+
+
+def _moved_by(
+    problem: DualProblem,
+    weights: FloatArray,
+    solve: Callable[[FloatArray], FloatArray],
+    missing: FloatArray,
+    unsure: FloatArray,
+) -> float:
+    """Return what the cells would move by, in all, if Newton's equations met these misses, known to `unsure`, as well.
+
+    A miss is no distance: amounts beside counts make many units of rounding of one.
+    """
+
+    def moves(right: FloatArray) -> float:
+        return float(np.abs((weights * problem.back(solve(right)))[: problem.cells]).sum())
+
+    rows = np.flatnonzero(np.abs(missing) + unsure)
+    if (
+        len(rows) * problem.rows * problem.cells > _FEW
+    ):  # then the signs of rounding are taken to be those of the misses
+        return moves(missing + np.copysign(unsure, missing))
+    # no signs make more of them than all rows one by one, as rows that nearly cancel would
+    each = np.zeros(problem.rows)
+    found = 0.0
+    for row in rows:
+        each[row] = abs(missing[row]) + unsure[row]
+        found += moves(each)
+        each[row] = 0.0
+    return found
 
 
 def _take_up(problem: DualProblem, x: FloatArray, inside: BoolArray) -> FloatArray:
