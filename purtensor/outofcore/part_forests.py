@@ -45,7 +45,7 @@ class At(NamedTuple):
     scale: float
     change: str
 
-    def coupled(self, number: int, part: Part, rows: FloatArray) -> FloatArray:
+    def select_coupled(self, number: int, part: Part, rows: FloatArray) -> FloatArray:
         """Return what a part says of the rows that cycles meet: of those beside all forests, and that couple parts."""
         found = np.zeros(self.extra_count)
         # extra rows belong to one part, in a stretch of its own; the coupled rows are shared
@@ -135,7 +135,7 @@ class Forest:
         # the graph follows from the part: only the forest is stored
         return cls(*build_graph(part, at.pair), found["edge"], found["leaf"], found["other"])
 
-    def missed(self, part: Part, pair: tuple[int, ...], rows: FloatArray) -> FloatArray:
+    def gather_misses(self, part: Part, pair: tuple[int, ...], rows: FloatArray) -> FloatArray:
         """Return what the nodes miss, of what all rows miss."""
         own = [rows[part.block(k)] for k in pair]
         # the node above all rows of a single constraint misses nothing
@@ -145,13 +145,13 @@ class Forest:
         """Return the two nodes of profiles."""
         return self.first[profiles], self.first_rows + self.second[profiles]
 
-    def routed(self, nodes: FloatArray) -> FloatArray:
+    def route_misses(self, nodes: FloatArray) -> FloatArray:
         """Return changes of the masses that meet the misses of the nodes; these are used up."""
         found = np.zeros(len(self.first))
         route(self.edge, self.leaf, self.other, nodes, found)
         return found
 
-    def reached(self, nodes: FloatArray) -> FloatArray:
+    def bound_changes(self, nodes: FloatArray) -> FloatArray:
         """Return no less than the sizes of the changes for misses of these sizes; these are used up."""
         found = np.zeros(len(self.first))
         reach(self.edge, self.leaf, self.other, nodes, found)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.consistency import ROUNDING
+from purtensor.constraints.slabs import arrange
 from purtensor.constraints.system import System
 from purtensor.kernels.sums import group_sums
-from purtensor.outofcore.part import write_labels
+from purtensor.outofcore.coupling_rank import independent_outer_rows, structure_of
+from purtensor.outofcore.part import Part, write_labels, write_part
 from purtensor.outofcore.partition import NOTHING, Extent, find_keys, gather
-from purtensor.outofcore.slab_layout import Laid, lay_out
+from purtensor.solving.hessian.arrowhead import build_arrowhead
+from purtensor.solving.hessian.bipartite import build_bipartite
 from purtensor.solving.scaling import scale_targets
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles, profile_keys, smallest_unsigned
@@ -64,6 +68,41 @@ class Recipe:
     def scope_sizes(self, k: int) -> list[int]:
         """Return the sizes of the attributes of constraint k."""
         return [self.sizes[self.attributes.index(name)] for name in self.scopes[k]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Laid:
+    """The result of laying out a part.
+
+    Attributes
+    ----------
+    slabs
+        How many there are.
+    mass, smallest
+        Of the reference; its smallest mass, or a target that is smaller still.
+    basis
+        Of the null vectors of the slabs, summed over the outer rows, modulo the prime; None where nothing couples them.
+    """
+
+    slabs: int
+    mass: float
+    smallest: float
+    basis: IntArray | None
+
+
+def lay_out(
+    path: Path, given: System, reference: FloatArray, key: tuple[str, ...], prime: int
+) -> tuple[IntArray, Laid]:
+    """Write the part of a system whose inside rows all have a profile; return which profile stands where, and more."""
+    system, slabs, order = arrange(given, key)
+    reference = reference[order]
+    independent, vectors = structure_of(system.index, system.offsets, slabs.inside, slabs.outside, slabs.slab_ptr)
+    # where coupling rows depend on the cell alone the slabs have a form of their own, which is faster
+    form = build_bipartite(system, slabs, independent) or build_arrowhead(system, slabs, independent)
+    write_part(path, Part(reference, system.index, system.offsets, system.targets, slabs.inside, slabs.outside, form))
+    basis = vectors.span(prime).basis if vectors is not None else None
+    smallest = min(float(reference.min()), float(system.targets[system.targets > 0].min()))
+    return order, Laid(slabs.count, float(reference.sum()), smallest, basis)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,9 +180,7 @@ def _canonical(columns: Sequence[IntArray], recipe: Recipe) -> tuple[IntArray, t
     keys, _ = profile_keys([columns[k] for k in (*first, *rest)], [recipe.sizes[k] for k in (*first, *rest)])
     order = np.argsort(keys, kind="stable")
     again = np.flatnonzero(np.diff(keys[order]) == 0)
-    if len(again):
-        return order, tuple(int(column[order[again[0]]]) for column in columns)
-    return order, None
+    return order, tuple(int(column[order[again[0]]]) for column in columns) if len(again) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +198,10 @@ class _Rows:
             own = [columns[recipe.attributes.index(name)] for name in scope]
             keys, targets = recipe.outer_keys[k], recipe.outer_targets[k]
             if keys is not None and targets is not None:
-                rows._couple(own, recipe.scope_sizes(k), keys, targets)
+                rows.index.append(find_keys(keys, own, recipe.scope_sizes(k)))
+                # rows that couple the parts are named by the store; here only their number counts
+                rows.codes.append(tuple(np.zeros(len(keys), dtype=np.int64) for _ in scope))
+                rows.targets.append(targets)
                 continue
             folder = recipe.scattered[k]
             given = (own, values) if folder is None else gather(folder, number)
@@ -182,12 +222,6 @@ class _Rows:
         self.index.append(group[:count])
         self.codes.append(codes)
         self.targets.append(scale_targets(group_sums(masses, group[count:], len(codes[0])), exponent))
-
-    def _couple(self, own: Sequence[IntArray], sizes: Sequence[int], keys: IntArray, targets: FloatArray) -> None:
-        self.index.append(find_keys(keys, own, sizes))
-        # rows that couple the parts are named by the store; here only their number counts
-        self.codes.append(tuple(np.zeros(len(keys), dtype=np.int64) for _ in sizes))
-        self.targets.append(targets)
 
     def disagreement(
         self, recipe: Recipe, pair: tuple[int, int]
@@ -241,3 +275,26 @@ class _Rows:
             recipe.scopes,
             tuple(codes),
         )
+
+
+def describe_parts(
+    folder: Path,
+    laid: Mapping[int, Laid],
+    scopes: Sequence[tuple[str, ...]],
+    key: Sequence[str],
+    inside: Sequence[int],
+    outside: Sequence[int],
+    outer_codes: Sequence[Sequence[IntArray]],
+    prime: int,
+) -> dict[str, Any]:
+    """Return the fields of a `SlabStore` that follow from its parts, laid out in a folder by their numbers."""
+    bases = {folder / "parts" / f"{number:06d}": one.basis for number, one in laid.items()}
+    kept = independent_outer_rows(scopes, inside, outside, outer_codes, bases, prime)
+    slabs = sum(one.slabs for one in laid.values())
+    return {
+        "folder": folder,
+        "parts": tuple(laid),
+        "kept": kept,
+        "smallest": min(one.smallest for one in laid.values()),
+        "note": f"arrowhead over {' x '.join(key)}: {slabs} slabs in {len(laid)} parts, {kept.sum()} coupling rows",
+    }

@@ -23,7 +23,7 @@ from purtensor.errors import (
 )
 from purtensor.outofcore.array_file import make_folder, write_packed
 from purtensor.outofcore.engine import PART_OPTION, map_each, map_reduce, profiles_per_part, workers
-from purtensor.outofcore.part_layout import Gathered, Recipe, gather_part
+from purtensor.outofcore.part_layout import Gathered, Recipe, describe_parts, gather_part
 from purtensor.outofcore.partition import (
     add_census,
     exponent_of,
@@ -32,7 +32,6 @@ from purtensor.outofcore.partition import (
     scatter,
     take_census,
 )
-from purtensor.outofcore.slab_layout import describe_parts
 from purtensor.outofcore.slab_store import SlabStore, read_store, write_store
 from purtensor.outofcore.targets import (
     BareRowError,

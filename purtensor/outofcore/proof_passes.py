@@ -113,11 +113,11 @@ def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> 
         add_moves(masses, part.index, part.offsets, made, 0, len(masses), moves, np.empty(2))
     else:
         before = read_packed(at.store.state(MOVES, number)).arrays
-        nodes = forest.missed(part, at.pair, before["missed"])
+        nodes = forest.gather_misses(part, at.pair, before["missed"])
         profiles, own = _closing(number, closings, values)
         for ends in forest.ends(profiles):
             np.subtract.at(nodes, ends, own)
-        found = forest.routed(nodes)
+        found = forest.route_misses(nodes)
         found[profiles] += own
         # no mass becomes negative; what this takes shows in the misses, and is met by the next round
         moves = np.maximum(before["moves"] + found, -masses)
@@ -131,10 +131,10 @@ def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> 
     l1 = np.zeros(len(part.offsets) - 1)
     for k in part.inside:
         l1[k] = np.abs(missed[part.block(k)]).sum()
-    following = part.sums(forest.routed(forest.missed(part, at.pair, missed)))
-    reached = part.sums(forest.reached(forest.missed(part, at.pair, sizes))) * UPWARD
+    following = part.sums(forest.route_misses(forest.gather_misses(part, at.pair, missed)))
+    reached = part.sums(forest.bound_changes(forest.gather_misses(part, at.pair, sizes))) * UPWARD
     high, low, unsure, following, reached = (
-        at.coupled(number, part, rows) for rows in (high, low, unsure, following, reached)
+        at.select_coupled(number, part, rows) for rows in (high, low, unsure, following, reached)
     )
     return Met(l1, high, low, unsure, following, reached, float(moves.sum()), float(masses.sum()))
 
@@ -162,11 +162,11 @@ def prove(number: int, at: At, bounds: FloatArray, closings: Closings, away: flo
     masses = at.scale * part.masses(potentials)
     forest = Forest.read(at, number, part)
     moved = read_packed(at.store.state(MOVES, number)).arrays
-    nodes = forest.missed(part, at.pair, moved["sizes"])
+    nodes = forest.gather_misses(part, at.pair, moved["sizes"])
     profiles, own = _closing(number, closings, bounds)
     for ends in forest.ends(profiles):
         np.add.at(nodes, ends, own)
-    rest = forest.reached(nodes)
+    rest = forest.bound_changes(nodes)
     rest[profiles] += own
     made = read_packed(at.store.state(at.change, number)).arrays["made"]
     # six sums of the kernel, and whether a mass is 0

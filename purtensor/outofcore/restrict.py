@@ -22,8 +22,8 @@ from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.check_certificate import LARGEST
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.part import Part, codes_of_rows, read_labels, read_part, write_labels
+from purtensor.outofcore.part_layout import Laid, describe_parts, lay_out
 from purtensor.outofcore.partition import nats_left_out
-from purtensor.outofcore.slab_layout import Laid, describe_parts, lay_out
 from purtensor.outofcore.slab_store import SlabStore, read_store, write_store
 from purtensor.outofcore.targets import BareRowError
 from purtensor.outofcore.workspace import remove_on_error
