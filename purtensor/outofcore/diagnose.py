@@ -20,7 +20,7 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.array_file import make_folder
 from purtensor.outofcore.check_certificate import Proven, keep_weights
 from purtensor.outofcore.coarser_questions import coarse_contradiction
-from purtensor.outofcore.diagnosis import StoredWitness, left_open, refuted_by_row, stored_diagnosis
+from purtensor.outofcore.diagnosis import StoredWitness, leave_open, refute_by_row, stored_diagnosis
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.part import read_labels
 from purtensor.outofcore.prepare import slab_store_of
@@ -28,7 +28,7 @@ from purtensor.outofcore.proof_steps import Step, keep_bare, refute_everywhere
 from purtensor.outofcore.restrict import restrict_to_face
 from purtensor.outofcore.search import Solved, search_parts
 from purtensor.outofcore.slab_store import SlabStore
-from purtensor.outofcore.targets import BareRowError, Constraint, stored_problem
+from purtensor.outofcore.targets import BareRowError, Constraint, open_problem
 from purtensor.outofcore.workspace import lock_question, problem_name
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
@@ -88,11 +88,11 @@ def diagnose_stored(reference: Any, constraints: Any, *, in_memory: int = IN_MEM
     TooLargeError, StoreError
         Memory or disk do not suffice.
     """
-    with stored_problem(reference, constraints) as (stored, flat), lock_question(stored, flat):
+    with open_problem(reference, constraints) as (stored, flat), lock_question(stored, flat):
         try:
             store = slab_store_of(stored, flat, None)
         except BareRowError as bare:
-            return refuted_by_row(stored, flat, bare)
+            return refute_by_row(stored, flat, bare)
         except NoSlabsError:
             found = _diagnose_without_slabs(stored, flat, in_memory)
             if found is None:
@@ -129,14 +129,14 @@ def _conclude(
             return _as_in_memory(store.folder, reference, constraints, coarse, store)
     # nothing was emptied before: the row alone is the proof
     if isinstance(found.end, BareRowError) and not found.steps:
-        return refuted_by_row(reference, constraints, found.end)
+        return refute_by_row(reference, constraints, found.end)
     if found.end is not None:
         refuting = _on_all_profiles(store, reference.domain, found)
         if refuting is not None:
             return _refute(reference, constraints, refuting, found.end)
     if reference.profiles <= in_memory:
         return _as_in_memory(store.folder, reference, constraints, _in_memory(reference, constraints), store)
-    return left_open(reference, constraints)
+    return leave_open(reference, constraints)
 
 
 def _diagnose_without_slabs(

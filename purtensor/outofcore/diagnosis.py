@@ -239,7 +239,7 @@ def _positive(constraint: Marginal | StoredMarginal, domain: Domain, rows: Seque
     return found
 
 
-def refuted_by_row(
+def refute_by_row(
     reference: StoredTable, constraints: tuple[Constraint, ...], bare: BareRowError
 ) -> Diagnosis[StoredTable]:
     """Return the diagnosis of a row that has a target and no profile."""
@@ -263,7 +263,7 @@ def refuted_by_row(
     )
 
 
-def left_open(reference: StoredTable, constraints: tuple[Constraint, ...], reason: str = "") -> Diagnosis[StoredTable]:
+def leave_open(reference: StoredTable, constraints: tuple[Constraint, ...], reason: str = "") -> Diagnosis[StoredTable]:
     """Return the verdict that the question is open, and why where that is known."""
     sentences = [f"{Verdict.OPEN.sentence.capitalize()}.", *([f"{reason[0].upper()}{reason[1:]}."] if reason else [])]
     return stored_diagnosis(

@@ -14,7 +14,7 @@ from purtensor._options import check_choice
 from purtensor.errors import InfeasibleError, InvalidOptionError, StoreError
 from purtensor.outofcore.checkpoint import PartsPoint
 from purtensor.outofcore.diagnose import diagnose_slabs
-from purtensor.outofcore.diagnosis import refuted_by_row, witness_of
+from purtensor.outofcore.diagnosis import refute_by_row, witness_of
 from purtensor.outofcore.engine import require_dask
 from purtensor.outofcore.face import (
     before_face,
@@ -30,7 +30,7 @@ from purtensor.outofcore.result import SlabEvidence
 from purtensor.outofcore.rows_project import project_by_rows
 from purtensor.outofcore.saved_results import constraints_of, keep_result
 from purtensor.outofcore.slab_store import SlabStore, read_store
-from purtensor.outofcore.targets import BareRowError, Constraint, stored_problem
+from purtensor.outofcore.targets import BareRowError, Constraint, open_problem
 from purtensor.outofcore.warm_start import begin_from
 from purtensor.outofcore.workspace import lock_question
 from purtensor.projection.deliver import deliver
@@ -96,7 +96,7 @@ def project_stored(
     stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
     refuse_log_ratio(stop_on, "stored tables")
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
-    with stored_problem(reference, constraints) as (stored, flat), lock_question(stored, flat) as waited:
+    with open_problem(reference, constraints) as (stored, flat), lock_question(stored, flat) as waited:
         try:
             if isinstance(solver, LBFGS):
                 with progress_callback(progress, callback, stopping.residual) as report:
@@ -108,7 +108,7 @@ def project_stored(
                 found = _carry_on(store, space, state, stored, flat, progress, callback)
         # found while the table is cut, before there is anything to diagnose
         except BareRowError as bare:
-            raise InfeasibleError(str(bare), refuted_by_row(stored, flat, bare)) from None
+            raise InfeasibleError(str(bare), refute_by_row(stored, flat, bare)) from None
         return deliver(found if reference is stored else in_chunks(found, reference), on_failure)
 
 

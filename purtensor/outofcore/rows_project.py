@@ -17,7 +17,7 @@ from purtensor.errors import InvalidOptionError, NoSlabsError, StoreError, TooLa
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.diagnose import IN_MEMORY, diagnose_stored
-from purtensor.outofcore.diagnosis import left_open, witness_of
+from purtensor.outofcore.diagnosis import leave_open, witness_of
 from purtensor.outofcore.result import ProvenRows
 from purtensor.outofcore.rows_problem import RowProblem, face_of_rows, proofs_of, row_problem_of
 from purtensor.outofcore.rows_space import RowsPoint, RowsSpace, masses_on
@@ -212,9 +212,9 @@ def _diagnose(reference: StoredTable, constraints: tuple[Constraint, ...]) -> Di
             f"diagnosed in memory by default ({IN_MEMORY}), and no coarser problem refutes the constraints; if "
             "the table fits into memory, diagnose its to_table()"
         )
-        return left_open(reference, constraints, reason)
+        return leave_open(reference, constraints, reason)
     except (TooLargeError, StoreError) as error:
-        return left_open(reference, constraints, str(error))
+        return leave_open(reference, constraints, str(error))
 
 
 @dataclass(slots=True, eq=False)

@@ -119,7 +119,7 @@ class RowsSpace:
 
     def has_emptied(self, point: RowsPoint, residual_l1: float) -> bool:
         totals = self.total, self.problem.mass
-        return bool(map_reduce(emptied_pass, any, *self._chunks, point.potentials, totals, residual_l1))
+        return bool(map_reduce(check_emptied_pass, any, *self._chunks, point.potentials, totals, residual_l1))
 
     def divergence(self, point: RowsPoint) -> float:
         """Return the divergence of a point from the reference, in nats."""
@@ -188,7 +188,7 @@ def step_pass(
     return Tally({"loss": loss, **_sums(chunk, offsets, _masses(chunk, offsets, reached))}, {"change": largest})
 
 
-def emptied_pass(
+def check_emptied_pass(
     number: int,
     folder: Path,
     offsets: IntArray,

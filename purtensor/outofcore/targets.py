@@ -36,7 +36,7 @@ _MOST_SHARED = 1 << 20
 
 
 @contextmanager
-def stored_problem(reference: Any, constraints: Any) -> Iterator[tuple[StoredTable, tuple[Constraint, ...]]]:
+def open_problem(reference: Any, constraints: Any) -> Iterator[tuple[StoredTable, tuple[Constraint, ...]]]:
     """Yield what a call on a stored table is about: the table, stored if it is of chunks of dask, and all constraints.
 
     What was stored for the call is removed if the call ends with an error that carries no result.
