@@ -302,6 +302,9 @@ def stored_form(result: Projection[Any]) -> Projection[Any]:
 def washed_out(reference: Table) -> str:
     """Return in words how much of a regularized reference is pseudo-counts; nothing where it is not regularized."""
     share = reference.attrs.get("washed_out_share")
+    # arithmetic keeps attributes: a sum of tables, or a part of one, is no regularized reference of total 1
+    if share is not None and abs(float(reference.sum()) - 1.0) > 1e-9:
+        return ""
     return "" if share is None else f"{share:.3g} (lambda * profiles / N: pseudo-counts over counts)"
 
 

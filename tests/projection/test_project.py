@@ -219,6 +219,10 @@ def test_project__result_tells_the_washed_out_share() -> None:
     assert "every constraint is met" in printed
     empirical = pt.empirical(counts)
     assert "washed out" not in repr(pt.project(empirical, pt.parity(empirical, response="y", protected="s")))
+    # arithmetic keeps the attributes of the first table, which are false of the sum
+    more = f + counts
+    assert more.attrs["washed_out_share"] == 0.25
+    assert "washed out" not in repr(pt.project(more, pt.parity(more, response="y", protected="s")))
 
 
 @pytest.mark.parametrize("count", [255, 256, 257, 65535, 65536, 65537])

@@ -73,6 +73,9 @@ def centring_of(question: Question) -> Centring:
         numeric = block.coefficients.data[(block.coefficients.data != 1.0) & (block.coefficients.data != 0.0)]
         if not len(numeric) or not partitions:
             continue
+        # a divergence from a target is one from that target alone: a row that is moved with it asks for something else
+        if block.softness is not None and block.softness.penalty == "kl":
+            continue
         counts = block.counts
         if counts is None and block.count > _ROWS_OF_ALL:
             counts = block.coefficients != 0
