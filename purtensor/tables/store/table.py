@@ -86,11 +86,7 @@ class StoredTable(Shown):
             The store is damaged.
         """
         codes, values = read_profiles(self.path, 0, self.profiles)
-        # only all profiles together show a repetition: chunks are checked one by one
-        again = first_repeated(codes, self.domain.sizes)
-        if again is not None:
-            profile = described(self.domain, [code[again] for code in codes])
-            raise InvalidTableError(f"{self.path}: profile ({profile}) is stored twice; sum its values")
+        self._require_distinct(codes)
         return sparse_table(self.domain, codes, values)
 
     def to_xarray(self) -> Table:
@@ -113,15 +109,19 @@ class StoredTable(Shown):
         # the values stay on disk, the labels cannot: xarray's indexes live in memory
         codes = [read_profiles(self.path, *bounds)[0] for bounds in self.bounds]
         joined = tuple(np.concatenate(parts) for parts in zip(*codes, strict=True))
-        again = first_repeated(joined, self.domain.sizes)
-        if again is not None:
-            profile = described(self.domain, [code[again] for code in joined])
-            raise InvalidTableError(f"{self.path}: profile ({profile}) is stored twice; sum its values")
+        self._require_distinct(joined)
         parts = [
             array.from_delayed(delayed(_values_of)(self.path, begin, end), (end - begin,), np.float64)
             for begin, end in self.bounds
         ]
         return sparse_table(self.domain, joined, array.concatenate(parts))
+
+    def _require_distinct(self, codes: Sequence[IntArray]) -> None:
+        """Refuse a profile that is stored twice: only all together show it, as chunks are checked one by one."""
+        again = first_repeated(codes, self.domain.sizes)
+        if again is not None:
+            profile = described(self.domain, [code[again] for code in codes])
+            raise InvalidTableError(f"{self.path}: profile ({profile}) is stored twice; sum its values")
 
     def laid_like(self, template: Table, *, name: str) -> Table:
         """Return the stored values in the layout, order and chunks of a table of dask over the same attributes.
