@@ -94,7 +94,8 @@ def project_stored(
         Memory or disk do not suffice.
     """
     stopping = stopping_of(tolerance, stop_on, max_iterations, max_seconds)
-    refuse_log_ratio(stop_on, "stored tables")
+    # it takes a dense array of profiles times rows at each point
+    refuse_log_ratio(stop_on, "runs on stored tables (result.log_ratio_bound is proved in memory, at their end)")
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
     with open_problem(reference, constraints) as (stored, flat), lock_question(stored, flat) as waited:
         try:
