@@ -141,7 +141,7 @@ def test_resume__has_the_same_bits_wherever_the_run_broke_off(tmp_path, calls):
     ("where", "name"),
     [
         (running, "diagnose_slabs"),
-        (diagnose, "restricted"),
+        (diagnose, "restrict_to_face"),
         (on_face, "begin_at_reference"),
         (on_face, "keep"),
     ],

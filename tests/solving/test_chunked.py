@@ -5,7 +5,7 @@ import pytest
 
 from purtensor.kernels.newton.line_search import curvature
 from purtensor.solving import chunked as over_profiles
-from purtensor.solving.chunked import bent, measured, rebuild, weighed
+from purtensor.solving.chunked import bent, measured, rebuild
 from tests.solving.drawn import arrays_of, coefficients
 
 
@@ -69,9 +69,3 @@ def test_all__have_the_same_bits_for_any_number_of_threads(monkeypatch):
         )
     for one, other in zip(*found, strict=True):
         assert np.array_equal(one, other)
-
-
-def test_weighed__is_the_mean_of_what_the_potentials_weigh(problem, potentials):
-    masses = rebuild(problem, potentials)
-    wanted = masses @ (coefficients(problem).T @ np.abs(potentials)) / masses.sum()
-    assert weighed(problem, masses, potentials) == pytest.approx(wanted, rel=1e-13)
