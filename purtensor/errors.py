@@ -74,7 +74,7 @@ class PurtensorError(Exception):
                 raise TypeError(f"an error has no attribute {name!r}")
             if fact is not None:
                 setattr(self, name, fact)
-        # what the raiser knows goes before what its message tells, and that before what holds for the class
+        # what the raiser knows goes before what its message says, and that before what holds for the class
         for name, told in facts_of(str(args[0])).items() if args else ():
             if facts.get(name) is None:
                 setattr(self, name, told)

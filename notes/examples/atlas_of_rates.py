@@ -9,8 +9,8 @@ vanish, and where utility and realism should be one step.
 from purtensor.plots.rates import plot_atlas
 from purtensor.studies.atlas import atlas, laws, powers
 
-told = atlas()
-axes = plot_atlas(told, powers(told))
+rates = atlas()
+axes = plot_atlas(rates, powers(rates))
 
 # %%
-laws(told).round(3)
+laws(rates).set_index("strength").round(3)

@@ -37,18 +37,18 @@ class Suspect:
     ----------
     kind
         `WEIGHT`, `IDENTIFIER`, `NUMBER` or `MANY`.
-    told
+    evidence
         What speaks for it.
     hint
         What to type.
     """
 
     kind: str
-    told: str
+    evidence: str
     hint: str
 
     def __str__(self) -> str:
-        return f"{self.told}; {self.hint}"
+        return f"{self.evidence}; {self.hint}"
 
 
 def is_named_like_count(name: str) -> bool:

@@ -68,7 +68,7 @@ def prove(evidence: Evidence, emptied: Emptied) -> Proof:
     problem = _Problem.of(evidence, emptied)
     best = problem.nothing
     if problem.repair is not None:
-        # which rank is right cannot be told in float64, and need not be: every proof is valid, the best is kept
+        # float64 does not show which rank is right, which need not be known: every proof is valid, the best is kept
         for solver in solvers(problem.rows, problem.point.masses, problem.heavy):
             potentials = _least_change(problem.rows, problem.point.masses, problem.heavy, solver)
             best = _better(best, _proved(problem, potentials, solver))

@@ -131,26 +131,26 @@ def _footer(path: Path) -> bytes:
     return content[-8 - int.from_bytes(content[-8:-4], "little") :]
 
 
-def _restore(stored: Any, told: dict[str, Any]) -> Table:
-    if told["format_version"] != FORMAT_VERSION:
+def _restore(stored: Any, header: dict[str, Any]) -> Table:
+    if header["format_version"] != FORMAT_VERSION:
         raise FileFormatError(
-            f"format version {told['format_version']}, but this version of purtensor reads {FORMAT_VERSION}"
+            f"format version {header['format_version']}, but this version of purtensor reads {FORMAT_VERSION}"
         )
     names, categories, codes = [], [], []
-    for known in told["attributes"]:
+    for known in header["attributes"]:
         names.append(known["attribute"])
         categories.append(decode_labels(known["labels"], known["kind"]))
         column = stored.column(known["attribute"]).combine_chunks()
         found = import_module("pyarrow.compute").index_in(column, value_set=_arrow_labels(categories[-1]))
         codes.append(_without_gaps(found, known["attribute"]))
     domain = Domain(tuple(names), tuple(categories))
-    values = stored.column(told["values"]).to_numpy()
-    rest = {"name": json.loads(told["table_name"]), "attrs": json.loads(told["table_attrs"])}
-    if told["layout"] == "dense":
+    values = stored.column(header["values"]).to_numpy()
+    rest = {"name": json.loads(header["table_name"]), "attrs": json.loads(header["table_attrs"])}
+    if header["layout"] == "dense":
         table = dense_table(domain, values.reshape(domain.sizes), **rest)
     else:
         table = sparse_table(domain, codes, values, **rest)
-    if content_hash(table_to_dataset(table)) != told["content_hash"]:
+    if content_hash(table_to_dataset(table)) != header["content_hash"]:
         raise FileFormatError("it is damaged: its content does not match its hash")
     return table
 

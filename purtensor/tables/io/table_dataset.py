@@ -117,7 +117,7 @@ def _assemble(dataset: xr.Dataset, prefix: str) -> Table:
         )
     if values[0].dtype.kind not in _NUMBERS:
         raise FileFormatError(f"the values of the table are {values[0].dtype}, but numbers were expected")
-    told = values[0].attrs
+    header = values[0].attrs
     tables = sorted((v for v in ours if v.attrs.get("role") == "categories"), key=lambda v: int(v.attrs["position"]))
     domain = Domain(
         tuple(str(v.attrs["attribute"]) for v in tables),
@@ -125,8 +125,8 @@ def _assemble(dataset: xr.Dataset, prefix: str) -> Table:
     )
     for attribute, categories in zip(domain.attributes, domain.categories, strict=True):
         check_attribute(attribute, categories)
-    rest = {"name": json.loads(told["table_name"]), "attrs": json.loads(told["table_attrs"])}
-    if told["layout"] == "dense":
+    rest = {"name": json.loads(header["table_name"]), "attrs": json.loads(header["table_attrs"])}
+    if header["layout"] == "dense":
         # other programs may have transposed the values
         order = [values[0].dims.index(v.dims[0]) for v in tables]
         return dense_table(domain, np.asarray(values[0].values).transpose(order), **rest)

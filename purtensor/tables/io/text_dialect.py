@@ -23,7 +23,7 @@ _MOST_NUMBERS = 1000
 _POINT = re.compile(r"[+-]?\d*\.\d+", re.ASCII)
 _COMMA = re.compile(r"[+-]?\d+(?:,\d+)?", re.ASCII)
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-# the line by which Excel tells itself the delimiter
+# the line in which Excel states the delimiter
 _SEP_LINE = re.compile(r'"?sep=(?P<delimiter>[^"\r\n])"?(?:\r\n|\r|\n)', re.IGNORECASE)
 
 
