@@ -47,7 +47,7 @@ def comparison_report(compared: Comparison, figures: Mapping[str, Path], *, base
             Exhibit(
                 f"Times as multiples of {baseline}",
                 "Medians of paired ratios, with the least and the largest over the rounds; a tie is where these are on "
-                "both sides of 1. An ending where there is no time to the tolerance.",
+                "both sides of 1. A solver that did not reach the tolerance has its ending there.",
                 figure=figures.get(RATIOS),
                 table=ratio_table(compared, baseline),
                 numbers="ratios.csv",
