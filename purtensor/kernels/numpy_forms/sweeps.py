@@ -242,15 +242,11 @@ def _fit_rows_of_base(
     sums[:] = np.einsum("ij,i->j", base[begin:end], u[begin:end])
 
 
-def _divergence_gain(targets: FloatArray, factors: FloatArray, before: FloatArray) -> float:
-    return gain_of(targets, factors, before)
-
-
 FORMS: Forms = {
     run_sweeps: run_sweeps_in_numpy,
     two_way_sweeps.row_sums: _base_row_sums,
     two_way_sweeps.fit_rows_of_base: _fit_rows_of_base,
-    divergence_gain: _divergence_gain,
+    divergence_gain: gain_of,
     steps.sum_rows: _sum_rows,
     steps.scale_and_sum: _scale_and_sum,
     steps.rebuild_range: rebuild_range_in_numpy,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -53,7 +54,7 @@ class DenseTable(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class DenseSpace:
+class DenseSpace(ABC):
     """See `purtensor.solving.spaces.space.Space`; where a run stands is in its sweeps, a point only names it."""
 
     product: Any
@@ -96,33 +97,37 @@ class DenseSpace:
     def first_chunk(self) -> int:
         return 1
 
-    def keep(self, state: object) -> None:
+    def keep(self, state: object) -> None:  # noqa: B027, for there is nothing that could differ
         """Do nothing: a run in memory is not resumed."""
 
-    def residual(self, point: Iterate) -> Residual:
-        raise NotImplementedError
+    @abstractmethod
+    def residual(self, point: Iterate) -> Residual: ...
 
-    def mass(self, point: Iterate) -> float:
-        raise NotImplementedError
+    @abstractmethod
+    def mass(self, point: Iterate) -> float: ...
 
-    def rebuild(self, point: Iterate, *, quickly: bool = False) -> tuple[Iterate, bool]:
-        raise NotImplementedError
+    @abstractmethod
+    def rebuild(self, point: Iterate, *, quickly: bool = False) -> tuple[Iterate, bool]: ...
 
-    def has_emptied(self, point: Iterate, residual_l1: float) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def has_emptied(self, point: Iterate, residual_l1: float) -> bool: ...
 
+    @abstractmethod
     def divergence(self) -> float:
         """Return the divergence from the reference: the sum of the potentials times the row sums of the masses."""
-        raise NotImplementedError
+        ...
 
+    @abstractmethod
     def write(self, cells: FloatArray) -> None:
         """Write the masses, in the units of the targets as given, into an array of the table's three axes."""
-        raise NotImplementedError
+        ...
 
+    @abstractmethod
     def certificate(self) -> Certificate:
         """Return what is proved of the masses."""
-        raise NotImplementedError
+        ...
 
+    @abstractmethod
     def factors(self) -> list[Factors]:
         """Return the factors that make the masses of the reference."""
-        raise NotImplementedError
+        ...
