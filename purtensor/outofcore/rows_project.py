@@ -256,7 +256,7 @@ def _as_tables(problem: RowProblem, potentials: FloatArray) -> tuple[Table, ...]
 
 
 def _starting_potentials(problem: RowProblem, start: Any) -> FloatArray:
-    tables = read_start(start)
+    tables = read_start(start, problem.scopes)
     found = np.zeros(int(problem.offsets[-1]))
     for k, (scope, codes) in enumerate(zip(problem.scopes, problem.codes, strict=True)):
         table = take_table(tables, scope)

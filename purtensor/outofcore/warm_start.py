@@ -45,7 +45,8 @@ def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
     Raises
     ------
     InvalidOptionError
-        Something else, or potentials at which the masses are not finite, or all zero.
+        Something else, tables over other attributes than the constraints', or potentials at which the masses are not
+        finite, or all zero.
     """
     store = space.store
     folder = store.folder / "start"
@@ -84,7 +85,7 @@ def _bring(store: SlabStore, domain: Domain, start: Any, folder: Path) -> FloatA
     """Return the potentials of the rows that couple the parts; those of the others are scattered into folders."""
     begun = stored_form(start).evidence if isinstance(start, Projection) else None
     slabs = begun if isinstance(begun, SlabEvidence) else None
-    tables = read_start(start) if slabs is None else list(slabs.coupling_potentials)
+    tables = read_start(start, store.scopes) if slabs is None else list(slabs.coupling_potentials)
     outer = np.zeros(len(store.outer_targets))
     part_of = read_packed(store.folder / "cut").arrays["part_of"]
     for k, scope in enumerate(store.scopes):

@@ -10,7 +10,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
-from purtensor.errors import InfeasibleError, InvalidOptionError
+from purtensor.errors import InfeasibleError
 from purtensor.feasibility.diagnose import diagnose_table, memory_witness_of
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.face_rounding import face_rounding
@@ -35,7 +35,6 @@ from purtensor.solving.solvers.ipf.solver import IPF, forget_layouts
 from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
-from purtensor.tables.coded import domain_of
 
 
 @dataclass(slots=True, eq=False)
@@ -183,33 +182,8 @@ class _MarginalVerdict(FaceVerdict[Table]):
 
 
 def _warm_start(labelled: LabelledProblem, start: Projection[Any] | Sequence[Table]) -> FloatArray:
-    tables = read_start(start)
-    if not isinstance(start, Projection):
-        _check_scopes(tables, labelled.full.scopes)
-        _check_potentials(tables)
+    tables = read_start(start, labelled.full.scopes)
     return scale_to_total(labelled.arrays, potentials_from(labelled, tables))
-
-
-def _check_scopes(tables: Sequence[Table], scopes: Sequence[tuple[str, ...]]) -> None:
-    """Refuse potentials of other constraints than those at hand."""
-    given = [domain_of(table).attributes for table in tables]
-    if sorted(map(sorted, given)) != sorted(map(sorted, scopes)):
-        came, wanted = (" | ".join(", ".join(scope) for scope in some) or "none" for some in (given, scopes))
-        raise InvalidOptionError(
-            f"start must have one table of potentials per constraint, over {wanted}, got tables over {came}"
-        )
-
-
-def _check_potentials(tables: Sequence[Table]) -> None:
-    """Refuse potentials that are not numbers; -inf says that a target is zero."""
-    for table in tables:
-        values = np.asarray(table.values)
-        if values.dtype.kind not in "buif":
-            raise InvalidOptionError(f"the potentials in start must be integers or floats, got {values.dtype}")
-        if np.isnan(values).any() or np.isposinf(values).any():
-            raise InvalidOptionError(
-                f"start has a potential over {', '.join(map(str, domain_of(table).attributes))} that is NaN or infinite"
-            )
 
 
 def _proof(labelled: LabelledProblem, outcome: Run) -> Certificate | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from purtensor._options import check_choice, check_flag, is_count, is_number
 from purtensor._typing import Table
 from purtensor.errors import InvalidOptionError
@@ -13,6 +15,7 @@ from purtensor.solving.iterate import Solver
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.by_name import solver_named
 from purtensor.solving.stopping import Stopping
+from purtensor.tables.coded import domain_of
 
 _MOST_ITERATIONS = 1_000_000
 
@@ -44,20 +47,45 @@ def refuse_log_ratio(stop_on: str, what: str) -> None:
         raise InvalidOptionError(f"{what} have no bound of log ratios: stop_on must be 'residual' or 'tv_bound'")
 
 
-def read_start(start: Any) -> list[Table]:
-    """Return the tables of potentials of a warm start: those of a projection, or those given.
+def read_start(start: Any, scopes: Sequence[tuple[str, ...]]) -> list[Table]:
+    """Return the tables of potentials of a warm start: those of a projection of any constraints, or those given.
 
     Raises
     ------
     InvalidOptionError
-        Something else.
+        Something else, tables over other attributes than those of the constraints, or values that are no potentials.
     """
     tables = start.potentials if isinstance(start, Projection) else start
     if not (isinstance(tables, Sequence) and all(isinstance(table, Table) for table in tables)):
         raise InvalidOptionError(
             f"start must be a Projection or a sequence of tables of potentials, one per constraint, got {start!r}"
         )
+    if not isinstance(start, Projection):
+        _check_scopes(tables, scopes)
+        _check_potentials(tables)
     return list(tables)
+
+
+def _check_scopes(tables: Sequence[Table], scopes: Sequence[tuple[str, ...]]) -> None:
+    """Refuse potentials of other constraints than those at hand."""
+    given = [domain_of(table).attributes for table in tables]
+    if sorted(map(sorted, given)) != sorted(map(sorted, scopes)):
+        came, wanted = (" | ".join(", ".join(scope) for scope in some) or "none" for some in (given, scopes))
+        raise InvalidOptionError(
+            f"start must have one table of potentials per constraint, over {wanted}, got tables over {came}"
+        )
+
+
+def _check_potentials(tables: Sequence[Table]) -> None:
+    """Refuse potentials that are not numbers; -inf says that a target is zero."""
+    for table in tables:
+        values = np.asarray(table.values)
+        if values.dtype.kind not in "buif":
+            raise InvalidOptionError(f"the potentials in start must be integers or floats, got {values.dtype}")
+        if np.isnan(values).any() or np.isposinf(values).any():
+            raise InvalidOptionError(
+                f"start has a potential over {', '.join(map(str, domain_of(table).attributes))} that is NaN or infinite"
+            )
 
 
 def iterations_of(limit: object) -> int:

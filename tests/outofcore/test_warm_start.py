@@ -105,6 +105,13 @@ def test_start__refuses_what_is_no_start(tmp_path):
     stored = pt.store_table(table, tmp_path / "t.zarr")
     with pytest.raises(pt.InvalidOptionError, match="start must be a Projection"):
         pt.project(stored, targets(table, SETS["PUR"]), start=3)
-    huge = [pt.marginal(table, "y") * 0 + 1e4 for _ in range(1)]
+    single = targets(table, SETS["one inside"])
+    huge = [pt.marginal(table, name) * 0 + 1e4 for name in "ysx"]
     with pytest.raises(pt.InvalidOptionError, match="total mass"):
-        pt.project(stored, targets(table, SETS["one inside"]), start=huge)
+        pt.project(stored, single, start=huge)
+    # as in memory: potentials of other constraints, or that are no potentials
+    for solver in (None, pt.LBFGS()):
+        with pytest.raises(pt.InvalidOptionError, match=r"one table of potentials per constraint, over y \| s \| x"):
+            pt.project(stored, single, solver=solver, start=[*huge[:2], pt.marginal(table, ["y", "x"])])
+        with pytest.raises(pt.InvalidOptionError, match="NaN or infinite"):
+            pt.project(stored, single, solver=solver, start=[*huge[:2], huge[2] * np.inf])
