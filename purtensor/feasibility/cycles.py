@@ -53,7 +53,7 @@ def _by_cycles(coupling: Coupling, closing: IntArray, left: IntArray, allowed: F
             return None
         amounts = [Fraction(numerator, solved[1]) for numerator in solved[0]]
         return (*_along_cycles(coupling.forest, profiles, amounts), True)
-    bounded = bounded_solution(matrix, left[places])
+    bounded = bound_solution(matrix, left[places])
     if bounded is None:
         return None
     near, bound = bounded
@@ -76,7 +76,7 @@ def solve_whole(matrix: IntArray, right: IntArray) -> tuple[list[int], int] | No
     return [-value for value in others], denominator
 
 
-def bounded_solution(matrix: IntArray, right: IntArray) -> tuple[FloatArray, float] | None:
+def bound_solution(matrix: IntArray, right: IntArray) -> tuple[FloatArray, float] | None:
     """Return about the solution of matrix @ x = right, and a bound that no entry of the exact one passes.
 
     With X about the inverse A^-1 and a bound c < 1 of the norm of I - A X, |A^-1| <= |X| / (1 - c) in the norm of the

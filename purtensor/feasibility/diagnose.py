@@ -193,7 +193,7 @@ def diagnose_table(reference: Table, constraints: Sequence[Marginal]) -> Diagnos
     coded = encode(reference)
     check_consistency(flat)
     system = align(coded, flat)
-    decision = settle(system, coded.values, suggested_units(reference))
+    decision = settle(system, coded.values, suggest_units(reference))
     if decision.verdict is Verdict.INFEASIBLE:
         decision = replace(decision, weights=_plainest(system, decision))
     weights = decision.weights
@@ -228,7 +228,7 @@ def _plainest(system: System, decision: Decision) -> IntArray | None:
     return least.weights
 
 
-def suggested_units(reference: Table) -> list[float]:
+def suggest_units(reference: Table) -> list[float]:
     """Return the share of the mass that a regularised table's values are whole multiples of, where it says so."""
     attrs = reference.attrs
     if not {"strength", "profiles", "total"} <= attrs.keys():

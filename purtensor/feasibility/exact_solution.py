@@ -70,10 +70,10 @@ class ExactPoint:
 def _largest_first(masses: FloatArray) -> IntArray:
     """Return the order of the masses, the largest first; Ctrl-C is heard meanwhile."""
 
-    def arranged() -> IntArray:
+    def sort() -> IntArray:
         return np.argsort(-masses, kind="stable")
 
-    return apart(arranged) if len(masses) > MANY else arranged()
+    return apart(sort) if len(masses) > MANY else sort()
 
 
 def _in_order(index: IntArray, order: IntArray) -> IntArray:

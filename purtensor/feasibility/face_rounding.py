@@ -35,7 +35,7 @@ def face_rounding(problem: Problem, zeros: BoolArray, weights: IntArray) -> Face
     system = problem.system
     costs = spread_whole(system.index, system.offsets, weights)
     least, given = int(costs[zeros].min()), [Fraction(target) for target in system.targets.tolist()]
-    said = _said_by_independent_rows(problem, given)
+    said = _deduce_targets(problem, given)
     # no proof of these zeros: nothing is known of what they may hold
     if said is None or least <= 0 or int(costs.min()) < 0:
         return FaceRounding(math.inf, np.full(system.rows, np.inf))
@@ -50,7 +50,7 @@ def face_rounding(problem: Problem, zeros: BoolArray, weights: IntArray) -> Face
     return FaceRounding(mass, rows) if rows.any() else None
 
 
-def _said_by_independent_rows(problem: Problem, given: list[Fraction]) -> list[Fraction] | None:
+def _deduce_targets(problem: Problem, given: list[Fraction]) -> list[Fraction] | None:
     """Return the targets of all rows that those of independent rows imply; None where the rank takes too much."""
     try:
         relations = redundant(problem.system, None if problem.slabs is None else problem.slabs.key)

@@ -101,7 +101,7 @@ def reach(question: Question, hard: IntArray, row: int, side: float) -> float | 
     return -side * float(solved.fun) * total if solved.status == 0 else None
 
 
-def implied_bounds(question: Question) -> IntArray:
+def find_implied_bounds(question: Question) -> IntArray:
     """Return -1 and 1 for the cells that are at their lower and upper bound in every solution, else 0.
 
     The program gives as many cells as it can some room to both bounds; where one cell can have room in a solution and

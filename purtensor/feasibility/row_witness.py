@@ -14,7 +14,7 @@ from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnosis import Diagnosis, MarginalWitness
 from purtensor.feasibility.explanation import Explanation
-from purtensor.feasibility.row_programs import SmallestMiss, implied_bounds, smallest_miss
+from purtensor.feasibility.row_programs import SmallestMiss, find_implied_bounds, smallest_miss
 from purtensor.feasibility.row_proofs import combine, excess_of, refute
 from purtensor.feasibility.row_reach import explain_conflict, out_of_reach, say_reach
 from purtensor.feasibility.verdict import Verdict
@@ -161,7 +161,7 @@ def _diagnosis(verdict: Verdict, witness: RowWitness) -> Diagnosis:
 
 
 def _feasible(labelled: LabelledQuestion, found: SmallestMiss) -> Diagnosis:
-    question, at = labelled.question, implied_bounds(labelled.question)
+    question, at = labelled.question, find_implied_bounds(labelled.question)
     verdict, text = Verdict.INTERIOR, "a point that meets the rows and the bounds exists"
     if at.any():
         stuck = np.flatnonzero(at)

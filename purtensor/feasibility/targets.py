@@ -80,7 +80,7 @@ def read_targets(system: System, units: Sequence[float] = ()) -> ExactTargets:
     given = _as_given(system)
     if given is not None:
         return given
-    for unit in itertools.chain(units, _guessed_units(shares)):
+    for unit in itertools.chain(units, _guess_units(shares)):
         found = _multiples(system, shares, unit)
         if found is not None:
             return found
@@ -118,7 +118,7 @@ def _as_given(system: System) -> ExactTargets | None:
     return ExactTargets(numerators, int(numerators[system.block(0)].sum()), True)
 
 
-def _guessed_units(shares: FloatArray) -> Iterator[float]:
+def _guess_units(shares: FloatArray) -> Iterator[float]:
     """Yield units that the shares suggest: parts of the smallest, and the common denominator of some."""
     if not len(shares):
         return

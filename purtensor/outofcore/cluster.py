@@ -117,7 +117,7 @@ def _place_given_up() -> Iterator[None]:
             distributed.rejoin()
 
 
-def lost_call(error: Exception) -> str | None:
+def name_lost_call(error: Exception) -> str | None:
     """Return the call that was lost with a worker according to an error and may be repeated, or None.
 
     Raises

@@ -124,7 +124,7 @@ def highest_rank(
             blocks.append(block)
         for b, other in enumerate(outside[:a]):
             blocks.append(
-                _shared_by_two(scopes, (k, other), (outer_codes[a], outer_codes[b]), starts[[a, b]], starts[-1])
+                _compare_shared(scopes, (k, other), (outer_codes[a], outer_codes[b]), starts[[a, b]], starts[-1])
             )
     constraints = np.concatenate(blocks) if blocks else np.zeros((0, int(starts[-1])), dtype=np.int64)
     # the null vectors lie in the space that these sums vanish on: its dimension bounds their rank
@@ -138,7 +138,7 @@ def _groups(scope: Sequence[str], codes: Sequence[IntArray], shared: Sequence[st
     return group_profiles(own, [int(code.max()) + 1 for code in own])[0]
 
 
-def _shared_by_two(
+def _compare_shared(
     scopes: Sequence[tuple[str, ...]],
     pair: tuple[int, int],
     codes: tuple[Sequence[IntArray], Sequence[IntArray]],

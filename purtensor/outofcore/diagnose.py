@@ -20,7 +20,7 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.array_file import make_folder
 from purtensor.outofcore.check_certificate import Proven, keep_weights
 from purtensor.outofcore.coarser_questions import coarse_contradiction
-from purtensor.outofcore.diagnosis import StoredWitness, leave_open, refute_by_row, stored_diagnosis
+from purtensor.outofcore.diagnosis import StoredWitness, build_diagnosis, leave_open, refute_by_row
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.part import read_labels
 from purtensor.outofcore.prepare import slab_store_of
@@ -184,7 +184,7 @@ def _search(store: SlabStore, domain: Domain) -> _Search:
 def _conclude_solved(
     first: SlabStore, reference: StoredTable, constraints: tuple[Constraint, ...], found: _Search, end: Solved
 ) -> Diagnosis[StoredTable]:
-    zeros = write_pieces(first.folder / "implied_zeros.zarr", reference.domain, _implied_zeros(first, found.steps))
+    zeros = write_pieces(first.folder / "implied_zeros.zarr", reference.domain, _list_implied_zeros(first, found.steps))
     verdict = Verdict.BOUNDARY if zeros.profiles else Verdict.INTERIOR
     weights = _coupling_weights(reference, found.steps[-1]) if found.steps else ()
     sentences = [f"{verdict.sentence.capitalize()}."]
@@ -198,10 +198,10 @@ def _conclude_solved(
     arithmetic = "boundary to rounding" if zeros.profiles else "interval"
     explanation = Explanation(tuple(sentences))
     witness = StoredWitness(explanation, reference, zeros, found.steps, store=found.store, found=end)
-    return stored_diagnosis(verdict, arithmetic, constraints, witness, weights)
+    return build_diagnosis(verdict, arithmetic, constraints, witness, weights)
 
 
-def _implied_zeros(first: SlabStore, steps: Sequence[Step]) -> Iterator[Piece]:
+def _list_implied_zeros(first: SlabStore, steps: Sequence[Step]) -> Iterator[Piece]:
     yield from _zero_targets(first)
     for step in steps:
         yield from step.list_emptied()
@@ -260,7 +260,7 @@ def _refute(
             "constraints leave.",
         ]
     witness = StoredWitness(Explanation(tuple(sentences)), reference, steps=(step,))
-    return stored_diagnosis(Verdict.INFEASIBLE, "interval", constraints, witness, _coupling_weights(reference, step))
+    return build_diagnosis(Verdict.INFEASIBLE, "interval", constraints, witness, _coupling_weights(reference, step))
 
 
 def _as_in_memory(
@@ -276,4 +276,4 @@ def _as_in_memory(
         make_folder(folder)
         zeros = replace_table(folder / "implied_zeros.zarr", diagnosis.implied_zeros)
     witness = StoredWitness(diagnosis.explanation, reference, zeros, settled=diagnosis, store=store)
-    return stored_diagnosis(diagnosis.verdict, diagnosis.exact, constraints, witness, diagnosis.certificate)
+    return build_diagnosis(diagnosis.verdict, diagnosis.exact, constraints, witness, diagnosis.certificate)

@@ -186,7 +186,7 @@ def _is_solved(diagnosis: Diagnosis[StoredTable]) -> bool:
     )
 
 
-def stored_diagnosis(
+def build_diagnosis(
     verdict: Verdict,
     exact: str,
     constraints: tuple[Constraint, ...],
@@ -258,7 +258,7 @@ def refute_by_row(
             f"{bare.row} has a positive target over ({scope}), and the support has no profile there.",
         )
     )
-    return stored_diagnosis(
+    return build_diagnosis(
         Verdict.INFEASIBLE, "rational", constraints, StoredWitness(explanation, reference), tuple(tables)
     )
 
@@ -266,6 +266,6 @@ def refute_by_row(
 def leave_open(reference: StoredTable, constraints: tuple[Constraint, ...], reason: str = "") -> Diagnosis[StoredTable]:
     """Return the verdict that the question is open, and why where that is known."""
     sentences = [f"{Verdict.OPEN.sentence.capitalize()}.", *([f"{reason[0].upper()}{reason[1:]}."] if reason else [])]
-    return stored_diagnosis(
+    return build_diagnosis(
         Verdict.OPEN, "nothing", constraints, StoredWitness(Explanation(tuple(sentences)), reference)
     )

@@ -13,7 +13,7 @@ import numpy as np
 from purtensor._optional import require_package
 from purtensor._typing import FloatArray
 from purtensor.errors import StoreError
-from purtensor.outofcore.cluster import active_client, compute_by, import_dask, lost_call
+from purtensor.outofcore.cluster import active_client, compute_by, import_dask, name_lost_call
 
 PART_OPTION = "purtensor.part-profiles"
 
@@ -85,7 +85,7 @@ def _compute(calls: Callable[[], list[Any]]) -> list[Any]:
             # the calls are made anew for each attempt: keys of a failed graph must not be reused
             return list(import_dask().compute(*calls())) if client is None else compute_by(client, calls())
         except Exception as error:
-            lost = lost_call(error)
+            lost = name_lost_call(error)
             if lost is None:
                 raise
             # the whole pass is made again, and a call that is lost each time ends it

@@ -21,7 +21,7 @@ from purtensor.outofcore.passes import (
     certificate_pass,
     divergence_pass,
 )
-from purtensor.outofcore.proof import StoredBasis, start_at, stored_basis, stored_sums
+from purtensor.outofcore.proof import StoredBasis, find_basis, prove_change, start_at
 from purtensor.outofcore.proof_passes import name_rows
 from purtensor.solving.certificate import Certificate, certify
 from purtensor.solving.hessian.cholesky import Factor, factorize
@@ -100,9 +100,9 @@ class PartsSpace(PartsPoints):
         # one search of a basis for all refinements of a change: it depends on the masses alone
         if self._basis is None or self._basis[0] is not point:
             at = start_at(self.store, point.token, point.outer, change.scale, change.token)
-            self._basis = point, stored_basis(at)
+            self._basis = point, find_basis(at)
         basis = self._basis[1]
-        return None if basis is None else stored_sums(basis, change.token, self.total)
+        return None if basis is None else prove_change(basis, change.token, self.total)
 
     def divergence(self, point: PartsPoint) -> float:
         """Return the divergence of a point, scaled, from the reference; a certificate has summed it on its way."""

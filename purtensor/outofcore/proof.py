@@ -48,7 +48,7 @@ def start_at(store: SlabStore, token: str, outer: FloatArray, scale: float, chan
     return At(store, widest[:2], widest[2:], {}, 0, token, outer, scale, change)
 
 
-def stored_basis(at: At) -> StoredBasis | None:
+def find_basis(at: At) -> StoredBasis | None:
     """Return a basis of heavy profiles, the forests of the parts being written; None where none is found."""
     store = at.store
     # each part proposes more than are needed in all: its heaviest may depend on those of others
@@ -95,7 +95,7 @@ def _invert(at: At, kept: BoolArray, grown: list[Grown]) -> StoredBasis | None:
     return StoredBasis(at, kept, closings, *inverted)
 
 
-def stored_sums(basis: StoredBasis, change: str, total: float) -> Sums:
+def prove_change(basis: StoredBasis, change: str, total: float) -> Sums:
     """Return what a change of the basis's point proves, the basis taking what it leaves of the misses."""
     at = basis.at._replace(change=change)
     met = map_reduce(move, join_met, at.store.parts, at, None, basis.closings)
@@ -104,7 +104,7 @@ def stored_sums(basis: StoredBasis, change: str, total: float) -> Sums:
         # a further round costs two passes over the disk, and would not change the bound's first digits
         if found.feasible and found.rest <= _LITTLE * found.distance:
             break
-        values = basis.inverse @ (_coupled_misses(at, met)[0] - met.next)[basis.kept]
+        values = basis.inverse @ (_sum_coupled_misses(at, met)[0] - met.next)[basis.kept]
         met = map_reduce(move, join_met, at.store.parts, at, values, basis.closings)
         better = _prove(at, basis, met, total)
         if not better.rest < found.rest:
@@ -113,7 +113,7 @@ def stored_sums(basis: StoredBasis, change: str, total: float) -> Sums:
     return found
 
 
-def _coupled_misses(at: At, met: Met) -> tuple[FloatArray, FloatArray]:
+def _sum_coupled_misses(at: At, met: Met) -> tuple[FloatArray, FloatArray]:
     """Return what the rows that cycles meet are missing, and no less than the sizes of that."""
     targets = np.concatenate([np.zeros(at.extra_count), at.store.outer_targets])
     # two-sum: these misses cancel to the last digits, and `low` has what `high` loses
@@ -126,7 +126,7 @@ def _coupled_misses(at: At, met: Met) -> tuple[FloatArray, FloatArray]:
 
 
 def _prove(at: At, basis: StoredBasis, met: Met, total: float) -> Sums:
-    missed, sizes = _coupled_misses(at, met)
+    missed, sizes = _sum_coupled_misses(at, met)
     bounds = basis.sizes @ (sizes + met.reach)[basis.kept] * UPWARD
     # the moves' own change of the total: TV compares distributions, in which it is scaled away
     away = -met.moved / met.mass

@@ -18,7 +18,7 @@ from purtensor.outofcore.coupling_rank import structure_of
 from purtensor.outofcore.part import Part
 from purtensor.outofcore.part_forests import BASIS, MOVES, At, Closings, Forest, Grown, Met, build_graph
 from purtensor.outofcore.passes import open_part
-from purtensor.outofcore.restrict import touched_rows
+from purtensor.outofcore.restrict import mark_touched_rows
 from purtensor.solving.basis import MOST_CLOSING, UPWARD, pivots
 
 
@@ -124,7 +124,7 @@ def move(number: int, at: At, values: FloatArray | None, closings: Closings) -> 
     high, low, unsure = _sum_misses(part, masses, moves)
     # rows that lost profiles to a face may owe those this mass (notes/certificate.md, equation 11)
     if at.store.face_mass > 0.0:
-        unsure[touched_rows(at.store, number, part)] += at.store.face_mass
+        unsure[mark_touched_rows(at.store, number, part)] += at.store.face_mass
     missed = high + low
     sizes = np.abs(missed) + unsure + 2.0 * UNIT * np.abs(missed)
     at.store.write_state(MOVES, number, {"moves": moves, "missed": missed, "sizes": sizes})

@@ -140,7 +140,7 @@ def restrict_part(number: int, store: SlabStore, domain: Domain, proof: Path, fo
     )
     # rows keep their numbers on faces, so all proofs of a run are lines over the same rows
     weights = np.concatenate([earlier_weights(store, number, part), held["weights"][None, :]])
-    touched = touched_rows(store, number, part)
+    touched = mark_touched_rows(store, number, part)
     for k, index in enumerate(part.index):
         touched[part.block(k)][np.unique(index[empty])] = True
     write_packed(folder / "proof" / f"{number:06d}", {"weights": weights, "touched": touched})
@@ -149,7 +149,7 @@ def restrict_part(number: int, store: SlabStore, domain: Domain, proof: Path, fo
     own = held["weights"]
     return Restricted(
         laid,
-        _scaled_sum(store, left_out),
+        _sum_scaled(store, left_out),
         sum(exact_terms(part.targets[~outer], own[~outer]), Fraction(0)),
         sum(exact_terms(store.outer_targets, own[outer]), Fraction(0)),
         int(held["costs"][empty].min(initial=LARGEST)),
@@ -161,14 +161,14 @@ def copy_labels(number: int, store: SlabStore, folder: Path) -> float:
     """Copy the labels of a part without profiles of the problem; return the mass of its reference, as scaled."""
     labels = read_packed(store.labels(number))
     write_packed(folder / "labels" / f"{number:06d}", labels.arrays, labels.facts)
-    return _scaled_sum(store, labels.arrays["left_out"])
+    return _sum_scaled(store, labels.arrays["left_out"])
 
 
-def _scaled_sum(store: SlabStore, values: FloatArray) -> float:
+def _sum_scaled(store: SlabStore, values: FloatArray) -> float:
     return float(np.ldexp(values, -store.reference_exponent).sum())
 
 
-def touched_rows(store: SlabStore, number: int, part: Part) -> BoolArray:
+def mark_touched_rows(store: SlabStore, number: int, part: Part) -> BoolArray:
     """Mark the rows of a part that have lost profiles on the way to a face; none where it is none."""
     if not store.proofs:
         return np.zeros(len(part.targets), dtype=bool)

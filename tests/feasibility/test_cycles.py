@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 from purtensor.constraints.rank.graph import couple, grow_forest
 from purtensor.feasibility import cycles
-from purtensor.feasibility.cycles import bounded_solution, shifts_along_cycles, solve_whole
+from purtensor.feasibility.cycles import bound_solution, shifts_along_cycles, solve_whole
 from tests.constraints.exact import dense_matrix, system_on
 
 
@@ -109,7 +109,7 @@ def test_solve_whole__is_cramers_rule(question) -> None:
 @given(questions)
 def test_bounded_solution__no_entry_passes_the_bound_which_is_not_wide(question) -> None:
     rows, right = question
-    found, expected = bounded_solution(np.array(rows), np.array(right)), cramer(rows, right)
+    found, expected = bound_solution(np.array(rows), np.array(right)), cramer(rows, right)
     if expected is None:
         assert found is None
         return
@@ -123,7 +123,7 @@ def test_bounded_solution__no_entry_passes_the_bound_which_is_not_wide(question)
 def test_bounded_solution__nothing_is_said_where_rounding_rules() -> None:
     size = 60
     grown = np.eye(size, dtype=np.int64) - np.triu(np.full((size, size), 2), 1)  # its inverse has entries of 3^58
-    assert bounded_solution(grown, np.ones(size, dtype=np.int64)) is None
+    assert bound_solution(grown, np.ones(size, dtype=np.int64)) is None
     numerators, denominator = solve_whole(grown, np.ones(size, dtype=np.int64))
     assert [Fraction(sum(int(a) * x for a, x in zip(row, numerators)), denominator) for row in grown] == [1] * size
 
