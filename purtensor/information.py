@@ -14,10 +14,10 @@ import numpy as np
 
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.tables.coded import described, encode
+from purtensor.tables.coded import describe_profile, encode
 from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.paired_tables import SharedProfiles, share_profiles
-from purtensor.tables.store.pairs import Read, matched, shared_batches
+from purtensor.tables.store.pairs import Read, match_tables, pair_batches
 from purtensor.tables.store.table import StoredTable
 
 _SERIES_REACH = 0.1
@@ -60,7 +60,7 @@ def kl_divergence(p: Table | StoredTable, q: Table | StoredTable) -> float:
     >>> round(pt.kl_divergence(p, pt.uniform(p)), 6)
     0.130812
     """
-    return divergence(shared_batches(p, q))
+    return divergence(pair_batches(p, q))
 
 
 def divergence(batches: Iterable[SharedProfiles]) -> float:
@@ -123,7 +123,7 @@ def total_variation(p: Table | StoredTable, q: Table | StoredTable) -> float:
     >>> pt.total_variation(p, pt.uniform(p))
     0.25
     """
-    return min(1.0, math.fsum(exact_sum(np.abs(pair.difference())) for pair in shared_batches(p, q)) / 2)
+    return min(1.0, math.fsum(exact_sum(np.abs(pair.difference())) for pair in pair_batches(p, q)) / 2)
 
 
 def pythagorean_defect(p: Table | StoredTable, projection: HasReference) -> float:
@@ -159,7 +159,7 @@ def pythagorean_defect(p: Table | StoredTable, projection: HasReference) -> floa
     outside = np.flatnonzero(share_profiles(feasible, reference).q == 0)
     if len(outside):
         row = int(outside[0])
-        label = described(feasible.domain, [code[row] for code in feasible.codes])
+        label = describe_profile(feasible.domain, [code[row] for code in feasible.codes])
         raise InvalidTableError(
             f"p has mass at ({label}), where the reference has none; a feasible table has no mass outside of the "
             "support"
@@ -178,10 +178,10 @@ def _defect_on_disk(p: Table | StoredTable, projection: HasReference) -> float:
     reads = [Read(projection.table), Read(projection.reference), Read(p)]
     of_table, of_reference, of_p = (read.total() for read in reads)
     domain, sums, excluded = reads[0].domain, [], False
-    for codes, (table, reference, feasible) in matched(reads, ("the table", "the reference", "p")):
+    for codes, (table, reference, feasible) in match_tables(reads, ("the table", "the reference", "p")):
         outside = np.flatnonzero((feasible > 0) & (reference == 0))
         if len(outside):
-            label = described(domain, [code[outside[0]] for code in codes])
+            label = describe_profile(domain, [code[outside[0]] for code in codes])
             raise InvalidTableError(
                 f"p has mass at ({label}), where the reference has none; a feasible table has no mass outside of the "
                 "support"

@@ -21,7 +21,7 @@ from purtensor.constraints.totals import Total, total
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.records.frames import frame_like
 from purtensor.solving.dual.options import general_constraints
-from purtensor.tables.domain import listed
+from purtensor.tables.domain import join_some
 
 CONTROL, VALUE, SAMPLE, TARGET, LOWER, UPPER, SD = "control", "value", "sample", "target", "lower", "upper", "sd"
 _OWN = (CONTROL, VALUE, SAMPLE, TARGET, LOWER, UPPER, SD)
@@ -103,7 +103,7 @@ def controls_of(frame: Any) -> tuple[Any, ...]:
     if not any(name in table for name in (TARGET, LOWER, UPPER)):
         raise InvalidTableError(
             "a frame of controls must have a column 'target', or 'lower' and 'upper', got the columns "
-            f"{listed(table.columns)}"
+            f"{join_some(table.columns)}"
         )
     if not len(table):
         raise InvalidTableError("the frame of controls must have at least one row, got none")
@@ -209,7 +209,7 @@ def _control(name: str, rows: pd.DataFrame) -> Total | Soft:
     values: list[Any] = list(rows[VALUE].dropna().unique()) if VALUE in rows else []
     if len(values) > 1:
         raise InvalidTableError(
-            f"the control {name!r} sums the different columns {listed(values)}; use a different name for each"
+            f"the control {name!r} sums the different columns {join_some(values)}; use a different name for each"
         )
     # a control over no attribute has one row, with the empty label
     keys = list(zip(*(rows[column] for column in about), strict=True)) if about else [()] * len(rows)

@@ -11,7 +11,7 @@ import numpy as np
 from purtensor.calibration.merging import Merged, PreparedRows
 from purtensor.constraints.rows import RowBlock
 from purtensor.errors import InfeasibleError, NotConvergedError
-from purtensor.projection.interruption import ended
+from purtensor.projection.interruption import require_uninterrupted
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.dual.options import GeneralOptions
@@ -69,7 +69,7 @@ def solve_groups(asked: Asked, merged: Merged, *, on_failure: str = "raise", sta
 def solve_next(asked: Asked, merged: Merged, *, start: Any = None) -> Projection:
     """Return one of many projections: Ctrl-C ends them all, where a single one would give its state."""
     try:
-        return ended(solve_groups(asked, merged, start=start))
+        return require_uninterrupted(solve_groups(asked, merged, start=start))
     except NotConvergedError as error:
         if error.interrupted:
             raise KeyboardInterrupt from None

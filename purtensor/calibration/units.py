@@ -18,7 +18,7 @@ from purtensor.constraints.rows import Cells
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.records.frames import Records, read_records, require_aligned, series
 from purtensor.records.given_weights import masses_of
-from purtensor.tables.domain import Domain, listed
+from purtensor.tables.domain import Domain, join_some
 from purtensor.tables.factorize import factorize
 
 
@@ -204,7 +204,7 @@ def _cells(source: Records, names: Sequence[str], whose: str) -> tuple[Cells, in
         missing = factor.missing_rows()
         if len(missing):
             raise InvalidTableError(
-                f"column {name!r} of {whose} is missing in {len(missing)} of {count} rows ({listed(missing, 5)}), "
+                f"column {name!r} of {whose} is missing in {len(missing)} of {count} rows ({join_some(missing, 5)}), "
                 "counted from 0; fill them in or drop such rows first"
             )
         attributes.append(name)

@@ -19,7 +19,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.fairness.curve import parity_curve
 from purtensor.plots.price import plot_parity_curve
 from purtensor.plots.save_figure import save_figure
-from purtensor.tables.io.atomic import replaced_file
+from purtensor.tables.io.atomic import replace_file
 
 _NUMBERS = ("kl", "reached", "multiplier", "bound")
 _ENDINGS = (".nc", ".csv", ".parquet")
@@ -56,7 +56,7 @@ def write_curve(curve: xr.Dataset, path: Path) -> None:
     if path.suffix != ".nc":
         write_frame(curve_frame(curve), path)
         return
-    with replaced_file(path) as temporary, undisturbed():
+    with replace_file(path) as temporary, undisturbed():
         curve.to_netcdf(temporary, engine="netcdf4")
 
 

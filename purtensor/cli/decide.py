@@ -25,10 +25,10 @@ from purtensor.errors import (
 )
 from purtensor.fairness.decisions import RULES, decide
 from purtensor.fairness.rates import accuracy, rates_by_group, smallest_ratios
-from purtensor.records.bins import Bins, BinSpec, binned_numbers, make_bins
+from purtensor.records.bins import Bins, BinSpec, make_bins, numbers_to_bin
 from purtensor.sklearn.classifier import PURClassifier
 from purtensor.sklearn.columns import has_fractions, is_numeric, numbers
-from purtensor.tables.domain import listed
+from purtensor.tables.domain import join_some
 from purtensor.tables.labels import MISSING_CATEGORY, label_text
 
 
@@ -139,7 +139,7 @@ def _rates(words: Sequence[str] | None, responses: pd.Series) -> Mapping[object,
             raise InvalidOptionError(f"--rate must be written as no=0.8 yes=0.2, got {word!r}")
         if name not in categories:
             raise UnknownCategoryError(
-                f"no category {name!r} in {responses.name}; it has {listed(sorted(categories), 20)}"
+                f"no category {name!r} in {responses.name}; it has {join_some(sorted(categories), 20)}"
             )
         try:
             rates[categories[name]] = float(share)
@@ -224,7 +224,7 @@ def _to_categories(name: str, frames: list[pd.DataFrame], spec: BinSpec | None, 
     if spec is None and gaps and is_numeric(columns[0]) and has_fractions(numbers(columns[0])):
         spec = "quantiles:5"  # as the classifier bins fractions that have no gaps
     if spec is not None:
-        binned = [binned_numbers(column, name) for column in columns]
+        binned = [numbers_to_bin(column, name) for column in columns]
         bins = make_bins(spec, name, binned[0], masses)
         for frame, values in zip(frames, binned, strict=True):
             frame[name] = _in_bins(bins, values, frame.index)

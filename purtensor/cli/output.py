@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from purtensor._printing import printable
-from purtensor.tables.io.atomic import replaced_file
+from purtensor.tables.io.atomic import replace_file
 
 try:
     from rich import box
@@ -31,7 +31,7 @@ _COLLECTED: ContextVar[dict[str, Any] | None] = ContextVar("collected", default=
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:
     """Write a frame, whole or not at all, as CSV or as Parquet, by the ending of the path."""
-    with replaced_file(path) as temporary:
+    with replace_file(path) as temporary:
         if path.suffix == ".parquet":
             frame.to_parquet(temporary, index=False)
         else:
@@ -48,7 +48,7 @@ def write_frames(frames: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]
 
 def write_text(text: str, path: Path) -> None:
     """Write text, whole or not at all."""
-    with replaced_file(path) as temporary:
+    with replace_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 

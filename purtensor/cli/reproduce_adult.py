@@ -80,7 +80,7 @@ def facts(study: AdultStudy) -> dict[str, str]:
     return {
         "persons": f"{float(study.train.sum()):,.0f} train, {float(study.test.sum()):,.0f} test",
         "profiles": f"{len(coded.values)} supported of {coded.domain.size}",
-        "lambda": f"{study.strength:g}, washed out {washed_out(study):.3g} (lambda * profiles / N)",
+        "lambda": f"{study.strength:g}, washed out {describe_washout(study):.3g} (lambda * profiles / N)",
         "unseen": f"{study.unseen_mass:.2e} of the test mass, on predictor profiles that are not in the train split: "
         f"{UNSEEN[study.unseen]}",
         "source": "UCI Adult (data set 2, CC BY 4.0), embedded; rows with a known workclass",
@@ -89,7 +89,7 @@ def facts(study: AdultStudy) -> dict[str, str]:
     }
 
 
-def washed_out(study: AdultStudy) -> float:
+def describe_washout(study: AdultStudy) -> float:
     """Return the pseudo-counts over the counts, lambda * profiles / N."""
     return float(study.distributions[DATA].attrs["washed_out_share"])
 

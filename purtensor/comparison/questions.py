@@ -19,7 +19,7 @@ from purtensor.constraints.system import align
 from purtensor.errors import InfeasibleError, InvalidOptionError
 from purtensor.problems.registry import families, generate, load
 from purtensor.projection.files import load as load_result
-from purtensor.projection.interruption import ended
+from purtensor.projection.interruption import require_uninterrupted
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.problem import LabelledProblem, build_problem
@@ -91,7 +91,7 @@ class Question:
                 max_seconds=self.max_seconds,
                 on_failure="return",
             )
-            return ended(answer)
+            return require_uninterrupted(answer)
         except MemoryError:
             return None
 

@@ -18,7 +18,7 @@ from purtensor.constraints.rank.redundancy import RedundantRow, redundant
 from purtensor.constraints.system import System, align, columns_of, reduce_system
 from purtensor.kernels.engine import engine_for
 from purtensor.tables.coded import encode, index_of_codes
-from purtensor.tables.domain import PROFILE, listed
+from purtensor.tables.domain import PROFILE, join_some
 from purtensor.tables.memory import readable, require_memory
 
 
@@ -137,7 +137,7 @@ class Coefficients:
         # a repr does not start an elimination
         known = f"rank {self.rank}" if "independence" in self.__dict__ else "rank not computed yet"
         return (
-            f"Coefficients({rows} rows of {len(sizes)} constraints ({listed(blocks, 6)}) on {profiles} {PROFILE}s, "
+            f"Coefficients({rows} rows of {len(sizes)} constraints ({join_some(blocks, 6)}) on {profiles} {PROFILE}s, "
             f"{known}, matrix {readable(self.nbytes)})"
         )
 

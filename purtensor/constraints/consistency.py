@@ -11,7 +11,7 @@ from purtensor.constraints.labelled import Labelled, join_profiles
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InconsistentTargetsError
 from purtensor.kernels.sums import group_sums
-from purtensor.tables.coded import described
+from purtensor.tables.coded import describe_profile
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 """Two values of one marginal may differ by this share of the total: what sums of float64 lose, and no more."""
@@ -58,7 +58,7 @@ def _check_marginal(members: Sequence[Marginal], names: Sequence[str]) -> None:
         allowed = ROUNDING * max(members[0].total, other.total)
         if gaps.max() > allowed:
             worst = int(np.flatnonzero(gaps >= gaps.max() - allowed)[0])  # the first of equals, to rounding
-            profile = described(domain, [code[worst] for code in codes])
+            profile = describe_profile(domain, [code[worst] for code in codes])
             _refuse(profile, (members[0], other), (sums[0][worst], values[worst]))
 
 

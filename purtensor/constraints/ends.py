@@ -15,8 +15,8 @@ from purtensor._typing import Attributes, BoolArray, FloatArray, IntArray
 from purtensor.constraints.labelled import Labelled, join_profiles, read_labelled
 from purtensor.constraints.rows import Cells
 from purtensor.errors import InvalidTableError, UnknownCategoryError
-from purtensor.tables.coded import described, index_of_codes
-from purtensor.tables.domain import Domain, listed, named_attributes
+from purtensor.tables.coded import describe_profile, index_of_codes
+from purtensor.tables.domain import Domain, as_attributes, join_some
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.profile_lookup import lookup
 from purtensor.tables.translate import category_map
@@ -24,7 +24,7 @@ from purtensor.tables.translate import category_map
 
 def group_names(by: Attributes) -> tuple[str, ...]:
     """Return the attributes whose labels define the groups; raise InvalidOptionError for values that are not names."""
-    names = named_attributes(by)
+    names = as_attributes(by)
     for name in names:
         check_name("an attribute of by", name)
     return names
@@ -85,7 +85,7 @@ class RowsOnMembers:
         """The rows in words; the only row of no attribute is ''."""
         if not self.codes:
             return ("",)
-        return tuple(described(self.domain, codes) for codes in zip(*self.codes, strict=True))
+        return tuple(describe_profile(self.domain, codes) for codes in zip(*self.codes, strict=True))
 
     @property
     def index(self) -> pd.MultiIndex | None:
@@ -124,8 +124,8 @@ def read_ends(
     if isinstance(low, Labelled) and isinstance(high, Labelled) and attributes is None:
         if set(low.domain.attributes) != set(high.domain.attributes):
             raise InvalidTableError(
-                f"the lower limit of {what} is over {listed(low.domain.attributes)}, the upper limit over "
-                f"{listed(high.domain.attributes)}; both must have the same attributes"
+                f"the lower limit of {what} is over {join_some(low.domain.attributes)}, the upper limit over "
+                f"{join_some(high.domain.attributes)}; both must have the same attributes"
             )
         high = high.in_order(low.domain.attributes)
     return _of_parts(attributes, what, low, high, unlisted)
@@ -206,7 +206,8 @@ def place_rows(
     lost = np.flatnonzero(everything & (place < 0))
     if len(lost) and (unlisted is None or not _all_known(ends, domain, [column[lost] for column in columns])):
         raise UnknownCategoryError(
-            f"the reference has mass in ({described(domain, [column[lost[0]] for column in columns])}), for which "
+            f"the reference has mass in ({describe_profile(domain, [column[lost[0]] for column in columns])}), for "
+            "which "
             f"{what} has no number; give one, or exclude such profiles with of="
         )
     if len(lost) and unlisted is not None:
@@ -253,7 +254,7 @@ def _refuse_unknown(ends: Ends, known: BoolArray, mapped: tuple[IntArray, ...], 
     label = ends.listed.domain.categories[level][int(ends.listed.codes[level][row])]
     raise UnknownCategoryError(
         f"{what} is given for {name}={label!r}, but the reference has no such category of {name!r}; it has "
-        f"{listed(map(repr, domain.categories[level]))}"
+        f"{join_some(map(repr, domain.categories[level]))}"
     )
 
 

@@ -12,8 +12,8 @@ import pandas as pd
 from purtensor._options import is_number
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.tables.coded import described, domain_of, is_sparse, stored_codes
-from purtensor.tables.domain import Domain, is_boolean, listed
+from purtensor.tables.coded import describe_profile, domain_of, is_sparse, read_codes
+from purtensor.tables.domain import Domain, is_boolean, join_some
 from purtensor.tables.factorize import plain_index
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.masses import as_float64
@@ -30,7 +30,7 @@ class Labelled:
 
     def label(self, position: int) -> str:
         """Return a profile in words, such as 'sex=f, age=old'."""
-        return described(self.domain, [code[position] for code in self.codes])
+        return describe_profile(self.domain, [code[position] for code in self.codes])
 
     def in_order(self, attributes: Sequence[str]) -> Labelled:
         """Return the same numbers with the attributes in another order."""
@@ -96,8 +96,8 @@ def read_labelled(value: Any, attributes: Sequence[str] | None, what: str) -> fl
     if attributes is None:
         return found
     if set(found.domain.attributes) != set(attributes):
-        wanted = listed(attributes) or "no attribute (a single number)"
-        raise InvalidTableError(f"{what} must be over {wanted}, got one over {listed(found.domain.attributes)}")
+        wanted = join_some(attributes) or "no attribute (a single number)"
+        raise InvalidTableError(f"{what} must be over {wanted}, got one over {join_some(found.domain.attributes)}")
     return found.in_order(attributes)
 
 
@@ -111,12 +111,12 @@ def labelled_of_table(table: Table, what: str) -> Labelled:
     """
     domain = domain_of(table)
     if is_sparse(table):
-        codes = stored_codes(table, domain)
+        codes = read_codes(table, domain)
     else:
         codes = tuple(np.asarray(code) for code in np.unravel_index(np.arange(table.size), table.shape))
 
     def fail(position: int, problem: str) -> NoReturn:
-        raise InvalidTableError(f"{what} at ({described(domain, [code[position] for code in codes])}) {problem}")
+        raise InvalidTableError(f"{what} at ({describe_profile(domain, [code[position] for code in codes])}) {problem}")
 
     values = as_float64(np.asarray(table.values).reshape(-1), fail)
     unknown = np.flatnonzero(np.isnan(values))
@@ -130,8 +130,8 @@ def _keys_of_series(series: pd.Series[Any], attributes: Sequence[str] | None, wh
     names = list(series.index.names)
     if attributes is None or set(names) != set(attributes):
         raise InvalidTableError(
-            f"{what} is a Series whose index is named {listed(map(repr, names))}; name its levels after "
-            f"{listed(attributes or ['the attributes'])}"
+            f"{what} is a Series whose index is named {join_some(map(repr, names))}; name its levels after "
+            f"{join_some(attributes or ['the attributes'])}"
         )
     if len(names) == 1:
         return list(series.index)
@@ -146,7 +146,7 @@ def _of_mapping(mapping: Mapping[Any, Any], attributes: tuple[str, ...], what: s
         if not isinstance(key, tuple) or len(key) != len(attributes):
             raise InvalidTableError(f"{what} has the label {key!r}; labels must be of ({', '.join(attributes)})")
         if not is_number(value):
-            raise InvalidTableError(f"{what} at {listed(key)} must be a number, got {value!r}")
+            raise InvalidTableError(f"{what} at {join_some(key)} must be a number, got {value!r}")
     if not keys:
         raise InvalidTableError(f"{what} is an empty mapping; give one number per label")
     columns = list(zip(*keys, strict=True))

@@ -13,8 +13,8 @@ from purtensor.constraints.ends import Ends, read_ends
 from purtensor.constraints.labelled import Labelled, join_profiles, labelled_of_table
 from purtensor.constraints.rows import Cells, RowBlock
 from purtensor.errors import InvalidTableError, UnknownCategoryError
-from purtensor.tables.coded import described, index_of_codes
-from purtensor.tables.domain import Domain, listed
+from purtensor.tables.coded import describe_profile, index_of_codes
+from purtensor.tables.domain import Domain, join_some
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.profile_lookup import lookup
 
@@ -73,7 +73,7 @@ class Linear:
         if missing:
             raise InvalidTableError(
                 f"the target of {what} has the dimension {missing[0]!r}, which its coefficients do not have; they have "
-                f"{listed(entries.domain.attributes)}"
+                f"{join_some(entries.domain.attributes)}"
             )
         if len(ends.attributes) == len(entries.domain.attributes):
             raise InvalidTableError(
@@ -165,7 +165,7 @@ class Linear:
             if len(lost):
                 raise UnknownCategoryError(
                     f"{self.name} has a coefficient for ({own.label(int(lost[0]))}), but the reference has no such "
-                    f"category of {name!r}; it has {listed(map(repr, domain.categories[level]))}"
+                    f"category of {name!r}; it has {join_some(map(repr, domain.categories[level]))}"
                 )
             reached = np.zeros(len(domain.categories[level]), dtype=bool)
             known = Labelled(own.domain.select([name]), (np.arange(len(own.domain.categories[level])),), own.values)
@@ -174,7 +174,8 @@ class Linear:
             missing = np.flatnonzero(~reached[columns[level]])
             if len(missing):
                 raise UnknownCategoryError(
-                    f"the reference has mass in {described(domain.select([name]), [columns[level][missing[0]]])}, "
+                    "the reference has mass in "
+                    f"{describe_profile(domain.select([name]), [columns[level][missing[0]]])}, "
                     f"which the coefficients of {self.name} do not cover"
                 )
 

@@ -18,9 +18,9 @@ from purtensor.constraints.rows import Cells, RowBlock, RowConstraint
 from purtensor.constraints.scopes import Scopes, read_scopes
 from purtensor.errors import InvalidOptionError
 from purtensor.tables.coded import CodedTable, domain_of, encode
-from purtensor.tables.domain import named_attributes
+from purtensor.tables.domain import as_attributes
 from purtensor.tables.marginal import Marginals
-from purtensor.tables.store.open_store import StoredTable, stored_marginal
+from purtensor.tables.store.open_store import StoredTable, sum_stored
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,7 +189,7 @@ class StoredMarginal:
                 f"a StoredMarginal must be of a stored table, as store_table makes one, got "
                 f"{type(self.table).__qualname__}; for a table in memory use marginals_of"
             )
-        object.__setattr__(self, "scope", named_attributes(self.scope, self.table.domain))
+        object.__setattr__(self, "scope", as_attributes(self.scope, self.table.domain))
         if not self.scope:
             raise InvalidOptionError(
                 "a constraint must be over at least one attribute, got none: the total is kept by every projection"
@@ -202,7 +202,7 @@ class StoredMarginal:
 
     def in_memory(self) -> Marginal:
         """Return the constraint with its target in memory."""
-        return Marginal(stored_marginal(self.table, self.scope))
+        return Marginal(sum_stored(self.table, self.scope))
 
 
 Constraints: TypeAlias = "Marginal | Iterable[Marginal | Iterable[Marginal]]"
@@ -239,9 +239,9 @@ def marginals_of(table: Table | StoredTable, scopes: Scopes) -> tuple[Marginal, 
     (Marginal(sex: 2 profiles, total 3), Marginal(age: 2 profiles, total 3))
     """
     if isinstance(table, StoredTable):
-        return tuple(StoredMarginal(table, named_attributes(scope, table.domain)) for scope in read_scopes(scopes))
+        return tuple(StoredMarginal(table, as_attributes(scope, table.domain)) for scope in read_scopes(scopes))
     coded = encode(table, copy=False)
-    read = [named_attributes(scope, coded.domain) for scope in read_scopes(scopes)]
+    read = [as_attributes(scope, coded.domain) for scope in read_scopes(scopes)]
     marginals = Marginals(coded, read)
     return tuple(Marginal(marginals.table(scope)) for scope in read)
 

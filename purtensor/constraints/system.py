@@ -17,7 +17,7 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.indexing import append_codes, mark, take
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import UnknownCategoryError
-from purtensor.tables.coded import CodedTable, code_type, described
+from purtensor.tables.coded import CodedTable, code_type, describe_profile
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import codes_of_keys, group_profiles, places, profile_keys, smallest_unsigned
 from purtensor.tables.translate import category_map
@@ -88,7 +88,7 @@ class System:
         """Return a row as text, such as 'sex=male, age=young'."""
         k = int(np.searchsorted(self.offsets, row, side="right")) - 1
         local = row - int(self.offsets[k])
-        return described(self.domain.select(self.scopes[k]), [code[local] for code in self.row_codes[k]])
+        return describe_profile(self.domain.select(self.scopes[k]), [code[local] for code in self.row_codes[k]])
 
     def supported(self) -> BoolArray:
         """Return for each row whether a profile of the support belongs to it."""

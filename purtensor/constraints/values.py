@@ -14,7 +14,7 @@ from purtensor._typing import BoolArray, FloatArray, Table
 from purtensor.constraints.labelled import Labelled, labelled_of_table
 from purtensor.constraints.rows import Cells
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownCategoryError
-from purtensor.tables.coded import described
+from purtensor.tables.coded import describe_profile
 from purtensor.tables.domain import is_boolean
 from purtensor.tables.profile_lookup import lookup
 
@@ -66,7 +66,7 @@ class Values:
         lost = np.flatnonzero(place < 0)
         if len(lost):
             raise UnknownCategoryError(
-                f"the reference has {described(domain, [column[lost[0]] for column in columns])}, but the table "
+                f"the reference has {describe_profile(domain, [column[lost[0]] for column in columns])}, but the table "
                 "of values has no number for it"
             )
         return table.values[place]

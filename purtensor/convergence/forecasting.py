@@ -14,7 +14,7 @@ from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection, require_projection
-from purtensor.projection.solved import in_its_engine, solved_arrays
+from purtensor.projection.solved import arrays_of, in_its_engine
 from purtensor.solving.convergence.sweeps_left import sweeps_left_by_answer
 from purtensor.solving.convergence.trend import likely_left, sweeps_left, trend_of
 from purtensor.solving.problem import LabelledProblem
@@ -147,7 +147,7 @@ def _state_of(result: Projection) -> tuple[LabelledProblem, FloatArray]:
     if isinstance(evidence, SolverEvidence):
         # the solver's own potentials need no matching by label
         return evidence.labelled, evidence.run.iterate.potentials
-    labelled, _ = solved_arrays(result)
+    labelled, _ = arrays_of(result)
     return labelled, potentials_from(labelled, result.potentials)
 
 

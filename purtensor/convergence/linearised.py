@@ -16,7 +16,7 @@ from purtensor.convergence.prediction import Prediction, WeakLink
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
-from purtensor.projection.solved import in_its_engine, solved_arrays
+from purtensor.projection.solved import arrays_of, in_its_engine
 from purtensor.solving.convergence.bounds import gap_by_trace, gap_of_three
 from purtensor.solving.convergence.friedrichs import PairSpectrum, pair_spectrum
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep, leading_eigenvalue
@@ -167,7 +167,7 @@ def _linearise_at(
     if isinstance(at, str) and at == "solution":
         at = project(reference, constraints, solver=Newton(), tolerance=1e-12, certificate=False)
     if isinstance(at, Projection):
-        return (*solved_arrays(at), at)
+        return (*arrays_of(at), at)
     if not (isinstance(at, Table) or (isinstance(at, str) and at == "reference")):
         raise InvalidOptionError(f"at must be 'reference', 'solution', a projection or a table, got {at!r}")
     labelled = build_problem(reference, as_constraints(constraints))

@@ -14,7 +14,7 @@ from purtensor.convergence.prediction import number_text
 from purtensor.errors import InvalidOptionError
 from purtensor.projection.options import solver_of
 from purtensor.projection.result import Projection
-from purtensor.projection.solved import solved_arrays
+from purtensor.projection.solved import arrays_of
 from purtensor.solving.convergence.observed import MOST_SWEEPS, course_of
 from purtensor.solving.iterate import Solver
 from purtensor.solving.loop import run
@@ -110,7 +110,7 @@ def observed_rate(
             raise InvalidOptionError(f"{name} must be in (0, 1), got {value!r}")
     if not (is_count(max_iterations) and max_iterations >= 1):
         raise InvalidOptionError(f"max_iterations must be a positive count, got {max_iterations!r}")
-    problem = solved_arrays(result)[0].arrays
+    problem = arrays_of(result)[0].arrays
     # tolerance 0: Newton's method goes on until rounding, since every error is measured from here
     answer = run(problem, Newton(), Stopping(0.0, "residual", 200, math.inf))
     # `not <=` also refuses NaN

@@ -20,7 +20,7 @@ from purtensor.datasets.counted import (
     require_choice,
 )
 from purtensor.datasets.sectors import CENSUS_SECTORS
-from purtensor.records.bins import age_labels, bin_labels, binned, checked_edges
+from purtensor.records.bins import age_labels, bin_labels, bin_values, check_edges
 
 ATTRIBUTES = (*WAGE_STUDY, "race5", "hispanic10", "age", "education16", "industry22", "year", "split")
 """All attributes that can be asked for; those with a number in UCI's own categories."""
@@ -115,7 +115,7 @@ def census_wage(
     names = choose_attributes(attributes, WAGE_STUDY, ATTRIBUTES, "the Census-Income data")
     require_choice(year, "year", (None, 1994, 1995))
     require_choice(split, "split", (None, "train", "test"))
-    wages, ages = checked_edges(wage_edges, "wage_edges"), checked_edges(age_edges, "age_edges")
+    wages, ages = check_edges(wage_edges, "wage_edges"), check_edges(age_edges, "age_edges")
     rows = _raw()
     keep = np.ones(len(rows), dtype=bool)
     if year is not None:
@@ -124,8 +124,8 @@ def census_wage(
         keep &= np.asarray(rows["split"] == split)
     rows = rows[keep]
     binnings = {
-        "wage_range": lambda: binned(rows["wage_per_hour"] / 100, wages, bin_labels(wages)),
-        "age_group": lambda: binned(rows["age"], ages, age_labels(ages)),
+        "wage_range": lambda: bin_values(rows["wage_per_hour"] / 100, wages, bin_labels(wages)),
+        "age_group": lambda: bin_values(rows["age"], ages, age_labels(ages)),
         "education_group": lambda: group_labels(rows["education"].array, education, "education"),
         "sector": lambda: group_labels(rows["major_industry"].array, sectors, "sectors"),
     }

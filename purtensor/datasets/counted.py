@@ -13,7 +13,7 @@ import pandas as pd
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, UnknownAttributeError, UnknownCategoryError
 from purtensor.tables.coded import sparse_table
-from purtensor.tables.domain import Domain, listed, named_attributes
+from purtensor.tables.domain import Domain, as_attributes, join_some
 from purtensor.tables.grouping import group_profiles
 
 WAGE_STUDY = ("wage_range", "gender", "race4", "age_group", "education_group", "sector")
@@ -52,7 +52,7 @@ def choose_attributes(
     """
     if attributes is None:
         return tuple(default)
-    names = named_attributes(attributes)
+    names = as_attributes(attributes)
     vocabulary = tuple(known)
     for name in names:
         if name not in vocabulary:
@@ -87,10 +87,14 @@ def group_labels(raw: pd.Categorical[Any], groups: Mapping[Any, Any], option: st
         )
     without = [label for label in raw.categories if label not in groups]
     if without:
-        raise UnknownCategoryError(f"{option} has no group for {listed(map(repr, without))}; give each label a group")
+        raise UnknownCategoryError(
+            f"{option} has no group for {join_some(map(repr, without))}; give each label a group"
+        )
     strange = [label for label in groups if label not in raw.categories]
     if strange:
-        raise UnknownCategoryError(f"no label {strange[0]!r} for {option}; the data have {listed(raw.categories, 30)}")
+        raise UnknownCategoryError(
+            f"no label {strange[0]!r} for {option}; the data have {join_some(raw.categories, 30)}"
+        )
     order = {group: code for code, group in enumerate(dict.fromkeys(groups.values()))}
     lookup = np.array([order[groups[label]] for label in raw.categories])
     return pd.Categorical.from_codes(lookup[raw.codes], categories=pd.Index(list(order)))

@@ -15,8 +15,8 @@ from purtensor._typing import BoolArray, IntArray, Table
 from purtensor.datasets.counted import EDUCATION_GROUPS, WAGE_STUDY, choose_attributes, count_profiles, require_choice
 from purtensor.datasets.sectors import CPS_SECTORS
 from purtensor.errors import FileFormatError, InvalidOptionError, InvalidTableError, UnknownCategoryError
-from purtensor.records.bins import age_labels, bin_labels, binned, checked_edges
-from purtensor.tables.domain import listed
+from purtensor.records.bins import age_labels, bin_labels, bin_values, check_edges
+from purtensor.tables.domain import join_some
 from purtensor.tables.io.path_checks import path_text, require_file
 from purtensor.tables.io.read_errors import first_line, reading, require_even_rows, require_short_lines
 
@@ -125,7 +125,7 @@ def gender_pay_gap(
             parts[name].append(_codes(rows, name, binning))
         parts["row"].append(rows.index.to_numpy())
     if year is not None and year not in years:
-        raise UnknownCategoryError(f"no row of the year {year!r} in {path}; it has {listed(sorted(years), 20)}")
+        raise UnknownCategoryError(f"no row of the year {year!r} in {path}; it has {join_some(sorted(years), 20)}")
     codes = {name: np.concatenate(part) for name, part in parts.items() if part}
     if not codes or not len(codes["row"]):
         raise FileFormatError(f"{path} has no rows")
@@ -139,9 +139,9 @@ def _binning(
     sectors: Mapping[str, str],
 ) -> _Binning:
     edges = {
-        "wage_range": checked_edges(wage_edges, "wage_edges"),
-        "age_group": checked_edges(age_edges, "age_edges"),
-        "education_group": checked_edges(education_edges, "education_edges"),
+        "wage_range": check_edges(wage_edges, "wage_edges"),
+        "age_group": check_edges(age_edges, "age_edges"),
+        "education_group": check_edges(education_edges, "education_edges"),
     }
     schooling = edges["education_group"]
     labels = {
@@ -172,8 +172,8 @@ def _chunks(path: Path, needed: Sequence[str]) -> Iterator[pd.DataFrame]:
     without = [name for name in needed if name not in present]
     if without:
         alike = [name for name in present if name.lower() in {wanted.lower() for wanted in without}]
-        hint = f"; {listed(alike)} differs by case and is another column" if alike else ""
-        raise FileFormatError(f"{path} has no column {listed(map(repr, without), 20)}{hint}")
+        hint = f"; {join_some(alike)} differs by case and is another column" if alike else ""
+        raise FileFormatError(f"{path} has no column {join_some(map(repr, without), 20)}{hint}")
     wanted = list(needed)
     with reading(path, "the survey as it was published"):
         if stata:
@@ -203,10 +203,10 @@ def _codes(rows: pd.DataFrame, name: str, binning: _Binning) -> IntArray:
     if name in _CODES:
         order = {code: place for place, code in enumerate(_CODES[name])}
         found = column.map(order).fillna(-1)
-        _refuse(rows, column.notna() & (found < 0), f"{_COLUMNS[name]} is one of {listed(sorted(order))}")
+        _refuse(rows, column.notna() & (found < 0), f"{_COLUMNS[name]} is one of {join_some(sorted(order))}")
         return found.to_numpy(np.int8)
     _refuse(rows, (column < 0) | np.isinf(column), f"{_COLUMNS[name]} is finite and not negative")
-    return binned(column, binning.edges[name], binning.labels[name]).codes
+    return bin_values(column, binning.edges[name], binning.labels[name]).codes
 
 
 def _sector_codes(rows: pd.DataFrame, binning: _Binning) -> IntArray:
@@ -239,7 +239,7 @@ def _tabulate(
         lost = column < 0
         if lost.any() and missing == "raise":
             raise InvalidTableError(
-                f"attribute {name!r} is missing in {lost.sum()} rows: {listed(codes['row'][lost])}; "
+                f"attribute {name!r} is missing in {lost.sum()} rows: {join_some(codes['row'][lost])}; "
                 "give missing='drop' or missing='category'"
             )
         if lost.any() and missing == "category":

@@ -11,7 +11,7 @@ import pandas as pd
 
 from purtensor._typing import Table
 from purtensor.datasets.counted import choose_attributes, count_profiles, group_labels, read_embedded, require_choice
-from purtensor.records.bins import age_labels, binned, checked_edges
+from purtensor.records.bins import age_labels, bin_values, check_edges
 
 PAPER = ("income", "gender", "race", "age_group", "workclass", "education")
 """The attributes of the paper's study: response, two protected, three unprotected."""
@@ -100,7 +100,7 @@ def adult(
     require_choice(sample, "sample", ("paper", "all"))
     require_choice(split, "split", (None, "train", "test"))
     require_choice(unpaid, "unpaid", ("self-employed", "private", "gov", "drop"))
-    edges = checked_edges(age_edges, "age_edges")
+    edges = check_edges(age_edges, "age_edges")
     left_out = [_UNKNOWN] * (sample == "paper") + [*_UNPAID] * (unpaid == "drop")
     rows = _raw()
     keep = ~np.isin(rows["workclass"], left_out)
@@ -115,7 +115,7 @@ def _column(
     rows: pd.DataFrame, name: str, edges: Sequence[float], unpaid: str, left_out: Sequence[str]
 ) -> pd.Categorical[Any]:
     if name == "age_group":
-        return binned(rows["age"], edges, age_labels(edges))
+        return bin_values(rows["age"], edges, age_labels(edges))
     if name == "age":
         return pd.Categorical(rows["age"], categories=np.unique(_raw()["age"]))
     if name == "workclass":

@@ -15,7 +15,7 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.diagnose import diagnose
 from purtensor.projection.project import project
 from purtensor.tables.coded import encode
-from purtensor.tables.domain import listed
+from purtensor.tables.domain import join_some
 from purtensor.tables.marginal import marginal
 
 _MOST_LEFT_OUT = 3
@@ -154,4 +154,4 @@ def _merging(categories: Sequence[str]) -> str:
     if not categories:
         return ""
     verb = "occurs" if len(categories) == 1 else "occur"
-    return f"; its {listed(categories, 4)} {verb} with one group alone: merge with others"
+    return f"; its {join_some(categories, 4)} {verb} with one group alone: merge with others"

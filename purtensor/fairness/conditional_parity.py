@@ -12,8 +12,8 @@ from purtensor.constraints.linear import Linear
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.roles import Roles
-from purtensor.tables.coded import CodedTable, described, like, sparse_table
-from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.coded import CodedTable, describe_profile, like, sparse_table
+from purtensor.tables.domain import Domain, as_attributes
 from purtensor.tables.factorize import plain_index
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginalize
@@ -44,7 +44,7 @@ class _Strata:
 
 def strata_of(roles: Roles, given: Attributes | None, domain: Domain) -> tuple[str, ...]:
     """Return the attributes of the strata, checked to be none of the response and the protected ones."""
-    names = () if given is None else named_attributes(given, domain)
+    names = () if given is None else as_attributes(given, domain)
     taken = [name for name in names if name == roles.response or name in roles.protected]
     if taken:
         raise InvalidOptionError(
@@ -64,7 +64,7 @@ def parity_within(coded: CodedTable, roles: Roles, given: tuple[str, ...]) -> Ma
 def parity_of_free_rates(coded: CodedTable, roles: Roles, given: tuple[str, ...]) -> Linear:
     """Return rows q(y, s, t) - p(s | t) q(y, t) = 0, with p of the data: parity, whatever q(y, t) becomes."""
     pairs = _pairs(coded, roles, given)
-    labels = [described(pairs.domain, codes) for codes in zip(*pairs.codes, strict=True)]
+    labels = [describe_profile(pairs.domain, codes) for codes in zip(*pairs.codes, strict=True)]
     row, column = _within_strata(pairs, coded, roles, given)
     share = pairs.of_s / pairs.of_t
     # q(y, s, t), less p(s | t) times all that makes up q(y, t)

@@ -20,9 +20,9 @@ from purtensor.fairness.roles import Roles
 from purtensor.fairness.side_by_side import dataset_along, pairs_of, roles_beside
 from purtensor.fairness.slacks import Slacks, Within
 from purtensor.information import kl_divergence
-from purtensor.projection.interruption import ended, what_is_missing
+from purtensor.projection.interruption import require_uninterrupted, what_is_missing
 from purtensor.projection.project import project
-from purtensor.projection.relax import relaxed_question
+from purtensor.projection.relax import build_relaxation
 from purtensor.solving.dual.labelled import LabelledQuestion
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.termination import Termination
@@ -163,7 +163,7 @@ def _points(
     After Ctrl-C those that were done, and what is to be said about it.
     """
     # 1.0 stands in for the strengths that Slacks tries
-    labelled = relaxed_question(f, conditions, (0,), "l1", 1.0)
+    labelled = build_relaxation(f, conditions, (0,), "l1", 1.0)
     slacks = Slacks(labelled.question, 0)
     last = _last_point(f, conditions, roles)
     own = parity_violation(f, response=roles.response, protected=list(roles.protected))
@@ -189,7 +189,7 @@ def _points(
 
 def _last_point(f: Table, conditions: tuple[Marginal, ...], roles: Roles) -> _Point:
     """Return the end of the curve: exact parity, or the smallest violation where that is out of reach."""
-    projection = ended(project(f, conditions, solver=Newton(), on_failure="return"))
+    projection = require_uninterrupted(project(f, conditions, solver=Newton(), on_failure="return"))
     if projection.converged:
         return _Point(projection.divergence, 0.0, np.nan, projection.bound, pairs_of(projection.table, roles))
     if projection.termination is not Termination.INFEASIBLE:

@@ -16,7 +16,7 @@ from purtensor.fairness.assignment import best_assignment
 from purtensor.fairness.predict import predict
 from purtensor.fairness.roles import roles_of
 from purtensor.tables.coded import CodedTable, encode, like
-from purtensor.tables.domain import Domain, listed
+from purtensor.tables.domain import Domain, join_some
 from purtensor.tables.grouping import group_profiles
 
 RULES = ("likeliest", "draw", "fair")
@@ -192,7 +192,7 @@ def stated_rates(rate: Mapping[Any, float], domain: Domain, response: str) -> Fl
         rates[domain.code(response, category)] = share
     if np.isnan(rates).any():
         raise UnknownCategoryError(
-            f"rate has no share for {response} {listed(categories[np.isnan(rates)])}; give one per category"
+            f"rate has no share for {response} {join_some(categories[np.isnan(rates)])}; give one per category"
         )
     if abs(rates.sum() - 1.0) > 1e-9:
         raise InvalidOptionError(f"the rates must sum to 1, got {rates.sum():g}")

@@ -13,10 +13,10 @@ from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, UndefinedRatioWarning, UnknownAttributeError, UnknownCategoryError
 from purtensor.fairness.roles import Roles, joint_in_memory, roles_of
 from purtensor.information import divergence, kl_divergence
-from purtensor.tables.coded import CodedTable, dense_table, described, encode, is_sparse, sparse_table
-from purtensor.tables.domain import Domain, listed
+from purtensor.tables.coded import CodedTable, dense_table, describe_profile, encode, is_sparse, sparse_table
+from purtensor.tables.domain import Domain, join_some
 from purtensor.tables.marginal import marginal, marginalize
-from purtensor.tables.store.pairs import shared_batches
+from purtensor.tables.store.pairs import pair_batches
 from purtensor.tables.store.table import StoredTable
 
 
@@ -127,7 +127,7 @@ def utility_error(
             lacking = next((attribute for attribute in scope if attribute not in other), None)
             if lacking is not None:
                 raise UnknownAttributeError.among(lacking, other, name)
-        return divergence(shared_batches(test, predicted, scopes[0]))
+        return divergence(pair_batches(test, predicted, scopes[0]))
     return kl_divergence(marginal(test, scopes[0]), marginal(predicted, scopes[1]))
 
 
@@ -147,7 +147,7 @@ def _compared(
     at = np.flatnonzero(np.all([column == code for column, code in zip(s, chosen, strict=True)], axis=0))
     if not len(at):
         raise UnknownCategoryError(
-            f"the reference profile ({described(domain, chosen)}) has no mass in this table; choose another one"
+            f"the reference profile ({describe_profile(domain, chosen)}) has no mass in this table; choose another one"
         )
     conditional = _conditionals(coded, roles, y, s, of_s)
     compared = compare(conditional, conditional[:, at])
@@ -194,7 +194,7 @@ def reference_codes(domain: Domain, reference: Mapping[str, Any]) -> list[int]:
     missing = [name for name in domain.attributes if name not in reference]
     if missing:
         raise UnknownAttributeError(
-            f"reference has no category for {listed(missing)}; it must have one for each protected attribute"
+            f"reference has no category for {join_some(missing)}; it must have one for each protected attribute"
         )
     return [domain.code(name, reference[name]) for name in domain.attributes]
 

@@ -15,12 +15,12 @@ from purtensor.fairness.disparity import reference_codes
 from purtensor.fairness.roles import roles_of
 from purtensor.inference.delta_method import StandardErrors
 from purtensor.kernels.sums import group_sums
-from purtensor.tables.coded import described, encode, sparse_table
+from purtensor.tables.coded import describe_profile, encode, sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginal
 from purtensor.tables.profile_lookup import lookup
-from purtensor.tables.translate import translated
+from purtensor.tables.translate import translate_codes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,7 +167,7 @@ class _Prediction:
         columns = [column[kept] for column in own.columns(predictors)]
         place, known = group_profiles(columns, own.domain.select(predictors).sizes)
         others = encode(marginal(people, predictors))
-        theirs = translated(others, own.domain.select(predictors))
+        theirs = translate_codes(others, own.domain.select(predictors))
         of_group = [theirs[predictors.index(name)] for name in roles.protected]
         strange = [name for name, code in zip(roles.protected, of_group, strict=True) if code.min() < 0]
         if strange:
@@ -194,7 +194,9 @@ class _Prediction:
         codes = reference_codes(self.domain.select(names), reference)
         (found,) = lookup(self.groups, [np.array([code]) for code in codes])
         if found < 0:
-            raise UnknownCategoryError(f"nobody is ({described(self.domain.select(names), codes)}), the reference")
+            raise UnknownCategoryError(
+                f"nobody is ({describe_profile(self.domain.select(names), codes)}), the reference"
+            )
         return int(found)
 
     def predicted(self, y: int, group: int) -> Predicted:

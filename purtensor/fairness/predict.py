@@ -12,15 +12,15 @@ from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, UnknownAttributeError, UnknownCategoryError
 from purtensor.fairness.predict_stored import shares_of, written_prediction
 from purtensor.kernels.sums import group_sums
-from purtensor.tables.coded import CodedTable, described, encode, is_sparse, like
-from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.coded import CodedTable, describe_profile, encode, is_sparse, like
+from purtensor.tables.domain import Domain, as_attributes
 from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginal, marginalize
 from purtensor.tables.memory import require_memory
 from purtensor.tables.store.pairs import Read
-from purtensor.tables.store.table import StoredTable, stored_matches
-from purtensor.tables.translate import category_map, translated
+from purtensor.tables.store.table import StoredTable, match_stored
+from purtensor.tables.translate import category_map, translate_codes
 
 _UNSEEN = ("raise", "marginal", "drop")
 
@@ -78,7 +78,7 @@ def predict(
     if isinstance(test, StoredTable):
         shares = shares_of(q, test, predictors)
         return written_prediction((_predicted(*pair, response, unseen, responses) for pair in shares), test)
-    return _predicted(stored_matches(cast(StoredTable, q), test, predictors), test, response, unseen, responses)
+    return _predicted(match_stored(cast(StoredTable, q), test, predictors), test, response, unseen, responses)
 
 
 def _predicted(q: Table, test: Table, response: str, unseen: str, responses: Table | None = None) -> Table:
@@ -130,7 +130,7 @@ class _Pairing:
 def _predictors(model: Domain, population: Domain, response: str) -> tuple[str, ...]:
     if not isinstance(response, str):
         raise InvalidOptionError(f"response must be the name of one attribute, got {response!r}")
-    named_attributes(response, model)
+    as_attributes(response, model)
     predictors = tuple(name for name in model.attributes if name != response)
     if not predictors:
         raise InvalidOptionError(f"q is over {response!r} only; a prediction needs at least one predictor")
@@ -146,7 +146,7 @@ def _predictors(model: Domain, population: Domain, response: str) -> tuple[str, 
 def _paired(model: CodedTable, population: CodedTable, predictors: tuple[str, ...]) -> _Pairing:
     domain, codes, masses = marginalize(population, predictors)
     # -1: a category that the population does not list
-    of_model = translated(model, domain)
+    of_model = translate_codes(model, domain)
     known = np.flatnonzero(np.all([column >= 0 for column in of_model], axis=0))
     joint = [np.concatenate([own, other[known]]) for own, other in zip(codes, of_model, strict=True)]
     group, _ = group_profiles(joint, domain.sizes)
@@ -212,5 +212,5 @@ def _refuse(pairing: _Pairing, model: CodedTable) -> NoReturn:
         strange = column[unseen][known[column[unseen]] < 0]
         if len(strange):
             raise UnknownCategoryError(f"q does not list {name}={categories[strange[0]]}: {extent}; {advice}")
-    first = described(pairing.domain, [column[unseen[0]] for column in pairing.codes])
+    first = describe_profile(pairing.domain, [column[unseen[0]] for column in pairing.codes])
     raise UnknownCategoryError(f"q has no mass at ({first}): {extent}; {advice}")

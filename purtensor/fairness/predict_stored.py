@@ -11,7 +11,7 @@ from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.tables.coded import encode, sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.store.open_store import TableWriter
-from purtensor.tables.store.pairs import ROWS_AT_ONCE, Read, hashed
+from purtensor.tables.store.pairs import ROWS_AT_ONCE, Read, hash_rows
 from purtensor.tables.store.table import StoredTable, require_mass
 from purtensor.tables.translate import category_map
 
@@ -44,7 +44,7 @@ def _share(read: Read, onto: Domain, predictors: Sequence[str], passes: int, sha
     values: list[FloatArray] = []
     for codes, masses in read.pieces():
         # in the categories of `onto`, so that q and test put a predictor profile into the same share
-        keys = hashed([mapping[codes[k]] for k, mapping in zip(where, maps, strict=True)])
+        keys = hash_rows([mapping[codes[k]] for k, mapping in zip(where, maps, strict=True)])
         taken = keys % np.uint64(passes) == share
         columns.append([code[taken] for code in codes])
         values.append(masses[taken])

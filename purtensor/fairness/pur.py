@@ -15,11 +15,11 @@ from purtensor.errors import InvalidOptionError
 from purtensor.fairness.conditional_parity import parity_of_free_rates, parity_within, strata_of
 from purtensor.fairness.roles import Roles, joint_in_memory, roles_of
 from purtensor.tables.coded import CodedTable, encode, is_sparse, like
-from purtensor.tables.domain import named_attributes
+from purtensor.tables.domain import as_attributes
 from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.marginal import Marginals
 from purtensor.tables.memory import require_memory
-from purtensor.tables.store.open_store import StoredTable, stored_marginal
+from purtensor.tables.store.open_store import StoredTable, sum_stored
 
 _COPIES = 9
 """Arrays over all pairs that a target needs at its peak, beside two codes per attribute: products, index, keys."""
@@ -84,9 +84,9 @@ def parity(
     """
     check_flag("keep_rates", keep_rates)
     if given is not None and isinstance(f, StoredTable):
-        given = named_attributes(given, f.domain)
+        given = as_attributes(given, f.domain)
         roles = roles_of(f.domain, response, protected)
-        f = stored_marginal(f, (roles.response, *roles.protected, *given))
+        f = sum_stored(f, (roles.response, *roles.protected, *given))
     coded = encode(joint_in_memory(f, response, protected), copy=False)
     roles = roles_of(coded.domain, response, protected)
     strata = strata_of(roles, given, coded.domain)
@@ -178,8 +178,8 @@ def pur(
 
 
 def _parity(coded: CodedTable, roles: Roles, marginals: Marginals) -> Marginal:
-    _, (y,), of_y = marginals.coded((roles.response,))
-    _, s, of_s = marginals.coded(roles.protected)
+    _, (y,), of_y = marginals.sums_over((roles.response,))
+    _, s, of_s = marginals.sums_over(roles.protected)
     domain = coded.domain.select((roles.response, *roles.protected))
     pairs = len(of_y) * len(of_s)
     needed = (

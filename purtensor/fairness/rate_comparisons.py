@@ -17,7 +17,7 @@ from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownCateg
 from purtensor.fairness.conditional_parity import strata_of
 from purtensor.fairness.disparity import reference_codes
 from purtensor.fairness.roles import Roles, roles_of
-from purtensor.tables.coded import CodedTable, described, encode, sparse_table
+from purtensor.tables.coded import CodedTable, describe_profile, encode, sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.factorize import plain_index
 from purtensor.tables.grouping import group_profiles
@@ -107,7 +107,9 @@ def ratio_parity(
     domain, s, of_s = marginalize(coded, roles.protected)
     at = np.flatnonzero(np.all([column == code for column, code in zip(s, chosen, strict=True)], axis=0))
     if not len(at):
-        raise UnknownCategoryError(f"the reference group ({described(domain, chosen)}) has no mass in this table")
+        raise UnknownCategoryError(
+            f"the reference group ({describe_profile(domain, chosen)}) has no mass in this table"
+        )
     base = int(at[0])
     others = np.flatnonzero(np.arange(len(of_s)) != base)
     if not len(others):
@@ -116,10 +118,11 @@ def ratio_parity(
     rows: list[_Row] = []
     for y in ys.tolist():
         for other in others.tolist():
-            label = f"{described(coded.domain.select([name]), [y])}, {described(domain, [c[other] for c in s])}"
+            here = describe_profile(coded.domain.select([name]), [y])
+            label = f"{here}, {describe_profile(domain, [c[other] for c in s])}"
             # the condition times f(s), which makes it linear in q: q(y, s) - at_least f(s) / f(s0) q(y, s0) >= 0
             rows.append(_Row(label, ((y,), other, 1.0), ((y,), base, -float(at_least) * of_s[other] / of_s[base])))
-    what = f"rates of {name} at least {at_least:g} of those of {described(domain, chosen)}"
+    what = f"rates of {name} at least {at_least:g} of those of {describe_profile(domain, chosen)}"
     return _comparison(what, coded, roles, roles.protected, s, rows)
 
 
@@ -174,7 +177,7 @@ def monotone(
         sign = -1.0 if decreasing else 1.0
         for cut in range(1, len(categories)):
             ys = tuple(range(cut, len(categories)))
-            label = f"{response}>={categories[cut]}, {described(domain, [column[low + 1] for column in a])}"
+            label = f"{response}>={categories[cut]}, {describe_profile(domain, [column[low + 1] for column in a])}"
             rows.append(_Row(label, (ys, low + 1, sign * ratio), (ys, low, -sign)))
     if not rows:
         raise InvalidOptionError(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from purtensor._typing import Attributes, Table
 from purtensor.errors import InvalidOptionError
-from purtensor.tables.domain import Domain, named_attributes
-from purtensor.tables.store.open_store import StoredTable, stored_marginal
+from purtensor.tables.domain import Domain, as_attributes
+from purtensor.tables.store.open_store import StoredTable, sum_stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ def roles_of(domain: Domain, response: str, protected: Attributes) -> Roles:
     """
     if not isinstance(response, str):
         raise InvalidOptionError(f"response must be the name of one attribute, got {response!r}")
-    named_attributes(response, domain)
-    names = named_attributes(protected, domain)
+    as_attributes(response, domain)
+    names = as_attributes(protected, domain)
     if not names:
         raise InvalidOptionError("protected must name at least one attribute, got none")
     if response in names:
@@ -46,4 +46,4 @@ def joint_in_memory(table: Table | StoredTable, response: str, protected: Attrib
     if not isinstance(table, StoredTable):
         return table
     roles = roles_of(table.domain, response, protected)
-    return stored_marginal(table, (roles.response, *roles.protected))
+    return sum_stored(table, (roles.response, *roles.protected))

@@ -13,7 +13,7 @@ from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.disparity import disparity_ratio
 from purtensor.fairness.roles import Roles, roles_of
-from purtensor.tables.coded import described, encode
+from purtensor.tables.coded import describe_profile, encode
 from purtensor.tables.layouts import to_dense
 from purtensor.tables.marginal import marginal, marginalize
 
@@ -67,7 +67,7 @@ def dataset_along(
     ratios = [empty if table is None else _ratios(table, roles, reference) for table in tables]
     stacked = xr.concat(ratios, dim=dimension, join="outer", coords="minimal", compat="override")
     domain = encode(f).domain.select(roles.protected)
-    compared = described(domain, [domain.code(name, category) for name, category in reference.items()])
+    compared = describe_profile(domain, [domain.code(name, category) for name, category in reference.items()])
     stacked.attrs = {"long_name": f"p({roles.response} | group) / p({roles.response} | {compared})"}
     result[RATIO] = stacked.assign_coords({dimension: result[dimension]})
     return result

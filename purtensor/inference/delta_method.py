@@ -25,19 +25,19 @@ from purtensor.solving.problem import LabelledProblem
 from purtensor.tables.coded import (
     CodedTable,
     dense_table,
-    described,
+    describe_profile,
     domain_of,
     encode,
     is_sparse,
+    read_codes,
     sparse_table,
-    stored_codes,
 )
-from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.domain import Domain, as_attributes
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.layouts import to_sparse
 from purtensor.tables.memory import available_memory
 from purtensor.tables.profile_lookup import lookup
-from purtensor.tables.translate import category_map, translated
+from purtensor.tables.translate import category_map, translate_codes
 
 LARGEST_TABLE = 20_000
 """Beyond so many profiles the errors of all of them, one solve each, are refused."""
@@ -142,7 +142,7 @@ class StandardErrors(Shown):
 
     def _disparity(self, response: str, protected: Attributes, reference: Mapping[str, Any], *, ratio: bool) -> Table:
         coded = self.coded
-        names = named_attributes(protected, coded.domain)
+        names = as_attributes(protected, coded.domain)
         if not isinstance(response, str) or response in names or not names:
             raise InvalidOptionError(
                 f"response must be one attribute and protected must be others, got {response!r} and {names}"
@@ -151,14 +151,14 @@ class StandardErrors(Shown):
             raise InvalidOptionError(
                 f"reference must name a category for each of {', '.join(names)}, got {reference!r}"
             )
-        y = coded.columns(named_attributes(response, coded.domain))[0][self.labelled.profiles]
+        y = coded.columns(as_attributes(response, coded.domain))[0][self.labelled.profiles]
         columns = [column[self.labelled.profiles] for column in coded.columns(names)]
         s, of_s = group_profiles(columns, coded.domain.select(names).sizes)
         chosen = [coded.domain.code(name, reference[name]) for name in names]
         # -1 where the reference group has no profile in the projection
         base = lookup(of_s, [np.array([code]) for code in chosen])[0]
         if base < 0:
-            profile = described(coded.domain.select(names), chosen)
+            profile = describe_profile(coded.domain.select(names), chosen)
             raise UnknownCategoryError(f"the reference profile ({profile}) has no mass in the projection")
         responses = np.unique(y)
         values = [
@@ -194,7 +194,7 @@ class StandardErrors(Shown):
         if not np.isfinite(values).all():
             raise InvalidTableError("the gradient must be finite")
         codes = (
-            stored_codes(gradient, domain)
+            read_codes(gradient, domain)
             if is_sparse(gradient)
             else np.unravel_index(np.arange(len(values)), gradient.shape)
         )
@@ -277,7 +277,7 @@ def standard_errors(
     coded = encode(result.reference)
     place = _place_in(labelled, coded, sample, f)
     system = labelled.arrays.system
-    codes = [translated(sample, coded.domain.select(scope)) for scope in system.scopes]
+    codes = [translate_codes(sample, coded.domain.select(scope)) for scope in system.scopes]
     names = [str(constraint.target.name) for constraint in labelled.constraints]
     kinds = dependences(labelled.arrays, codes, f, names, targets)
     # only the factors are of use: right-hand sides come with each statistic
@@ -291,7 +291,7 @@ def _place_in(labelled: LabelledProblem, coded: CodedTable, sample: CodedTable, 
     """Return where among the data's profiles each profile of q stands; None where the reference is not the data."""
     if len(sample.values) != len(coded.values) or set(sample.domain.attributes) != set(coded.domain.attributes):
         return None
-    place = lookup(translated(sample, coded.domain), coded.codes)
+    place = lookup(translate_codes(sample, coded.domain), coded.codes)
     # the same masses on the same profiles make it the data; 1e-9 allows for rounding by the scale
     if (place < 0).any() or not np.allclose(f[place], coded.values / coded.values.sum(), rtol=1e-9, atol=0):
         return None

@@ -16,7 +16,7 @@ import numpy as np
 from purtensor._typing import IntArray
 from purtensor.errors import StoreError
 from purtensor.kernels.checksum import checksum
-from purtensor.tables.io.atomic import replaced_file
+from purtensor.tables.io.atomic import replace_file
 
 _MAGIC = b"purtensor packed arrays 1\n"
 # a cache line: arrays can be used where they lie in the file's buffer
@@ -86,7 +86,7 @@ def write_joined(
     written, at = [], 0
     make_folder(path.parent)
     try:
-        with replaced_file(path) as temporary, temporary.open("wb") as file:
+        with replace_file(path) as temporary, temporary.open("wb") as file:
             for arrays, facts in pieces:
                 content = _content(arrays, facts, path.name)
                 # of the header too, so that a changed shape or name shows

@@ -16,7 +16,7 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.targets import Constraint
 from purtensor.tables.domain import Domain
 from purtensor.tables.marginal import marginal
-from purtensor.tables.store.open_store import StoredTable, stored_marginal
+from purtensor.tables.store.open_store import StoredTable, sum_stored
 
 _LARGEST = 1 << 13
 """Combinations of categories of a coarse question: so many are settled within a second or so."""
@@ -34,7 +34,7 @@ def coarse_contradiction(
     """
     for attributes in _questions(reference.domain, outer, key):
         coarse = [found for c in constraints if (found := _sum_over(c, attributes)) is not None]
-        diagnosis = diagnose_table(stored_marginal(reference, attributes), coarse)
+        diagnosis = diagnose_table(sum_stored(reference, attributes), coarse)
         if diagnosis.verdict is Verdict.INFEASIBLE:
             return diagnosis
     return None
@@ -69,4 +69,4 @@ def _sum_over(constraint: Constraint, attributes: Sequence[str]) -> Marginal | N
         return None
     if isinstance(constraint, Marginal):
         return Marginal(marginal(constraint.target, names))
-    return Marginal(stored_marginal(constraint.table, names))
+    return Marginal(sum_stored(constraint.table, names))

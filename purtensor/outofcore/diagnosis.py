@@ -25,7 +25,7 @@ from purtensor.outofcore.proof_steps import Step
 from purtensor.outofcore.search import Solved
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.targets import BareRowError, Constraint, misses_of, source_of
-from purtensor.tables.coded import domain_of, sparse_table, stored_codes
+from purtensor.tables.coded import domain_of, read_codes, sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.store.copy import Piece, replace_table, write_pieces
 from purtensor.tables.store.open_store import StoredTable
@@ -143,7 +143,7 @@ def _is_bare(diagnosis: Diagnosis[StoredTable]) -> bool:
     for k, table in enumerate(diagnosis.certificate):
         if np.any(table.values):
             row = table[np.flatnonzero(table.values)[:1]]
-            codes = [np.asarray(code, dtype=np.int64) for code in stored_codes(row, domain_of(row))]
+            codes = [np.asarray(code, dtype=np.int64) for code in read_codes(row, domain_of(row))]
             return bool(_positive(diagnosis.constraints[k], diagnosis.reference.domain, codes).all()) and not _has_room(
                 diagnosis, k, codes
             )

@@ -45,7 +45,7 @@ from purtensor.outofcore.targets import (
 )
 from purtensor.outofcore.workspace import problem_name, remove_on_error
 from purtensor.solving.hessian.choice import LARGEST_DENSE
-from purtensor.tables.coded import described
+from purtensor.tables.coded import describe_profile
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import smallest_unsigned
 from purtensor.tables.memory import readable, require_memory
@@ -275,11 +275,12 @@ def _refuse_faults(made: Sequence[Gathered], recipe: Recipe, domain: Domain) -> 
         where = [f"({', '.join(recipe.scopes[k])})" for k in pair]
         first, second = (math.ldexp(mass, recipe.target_exponent) for mass in masses)
         raise InconsistentTargetsError(
-            f"{described(domain.select(shared), codes)!r} is {first!r} in {where[0]} but {second!r} in {where[1]}"
+            f"{describe_profile(domain.select(shared), codes)!r} is {first!r} in {where[0]} but {second!r} in "
+            f"{where[1]}"
         )
     for one in made:
         if one.repeated is not None:
-            profile = described(domain, one.repeated)
+            profile = describe_profile(domain, one.repeated)
             raise InvalidTableError(f"profile ({profile}) is stored twice; sum its values")
         if one.bare is not None:
             k, codes = one.bare

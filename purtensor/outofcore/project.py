@@ -295,6 +295,6 @@ class PartsVerdict(FaceVerdict[StoredTable]):
 
     def face(self, state: State[PartsPoint]) -> Stage[PartsPoint]:
         """Return the problem that the implied zeros leave, where a run begins anew."""
-        face = face_of(self.root, self.domain, witness_of(self.lazily.diagnosed()))
+        face = face_of(self.root, self.domain, witness_of(self.lazily.find()))
         self.space, begun = begin_on(face, self.space, self.domain, state)
         return _stage(self.space, begun)

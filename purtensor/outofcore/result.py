@@ -17,7 +17,7 @@ from purtensor.outofcore.part import Part, codes_of_rows, read_labels
 from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.restrict import earlier_weights
 from purtensor.outofcore.slab_store import SlabStore
-from purtensor.tables.coded import sparse_table, stored_codes
+from purtensor.tables.coded import read_codes, sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.store.copy import Piece as Profiles
 from purtensor.tables.store.copy import write_pieces
@@ -183,7 +183,7 @@ class SlabEvidence:
 
 def _join(domain: Domain, tables: list[Table], name: str = "potential") -> Table:
     """Return the tables of the parts, which share no row, as one."""
-    codes = [np.concatenate(columns) for columns in zip(*(stored_codes(one, domain) for one in tables), strict=True)]
+    codes = [np.concatenate(columns) for columns in zip(*(read_codes(one, domain) for one in tables), strict=True)]
     return sparse_table(domain, codes, np.concatenate([one.values for one in tables]), name=name)
 
 

@@ -233,7 +233,7 @@ class RowsVerdict(FaceVerdict[StoredTable]):
 
     def face(self, state: State[RowsPoint]) -> Stage[RowsPoint]:
         """Return the problem that the implied zeros leave, where a run begins anew."""
-        self.proofs = proofs_of(self.space.problem, witness_of(self.lazily.diagnosed()))
+        self.proofs = proofs_of(self.space.problem, witness_of(self.lazily.find()))
         self.space = RowsSpace(face_of_rows(self.space.problem, self.proofs))
         # from the reference: the potentials so far have begun to diverge
         return self.stage(begin(self.space, self.space.start()))

@@ -20,7 +20,7 @@ from purtensor.outofcore.result import SlabEvidence, table_place
 from purtensor.outofcore.slab_store import SlabStore, read_store
 from purtensor.projection.result import Projection
 from purtensor.solving.termination import Termination
-from purtensor.tables.store.atomic_folder import begun_beside, given_up, is_there, moved_into
+from purtensor.tables.store.atomic_folder import begun_beside, give_up, is_there, move_into
 from purtensor.tables.store.open_store import StoredTable, open_table
 
 _NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "seconds")
@@ -122,13 +122,13 @@ def save_stored(result: Projection[StoredTable], path: str | os.PathLike[str]) -
                 shutil.copytree(place, onto, copy_function=_link)
             elif place.exists():
                 _link(str(place), str(onto))
-        moved_into(partial, target)
+        move_into(partial, target)
     except StoreError:
         raise
     except (OSError, ValueError) as error:
         raise StoreError(f"{str(target)!r} cannot be written: {getattr(error, 'strerror', None) or error}") from error
     finally:
-        given_up(partial)
+        give_up(partial)
 
 
 def _list_needed(result: SlabEvidence) -> Sequence[Path]:

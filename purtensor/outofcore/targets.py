@@ -21,10 +21,10 @@ from purtensor.errors import InfeasibleError, NoSlabsError, UnknownCategoryError
 from purtensor.outofcore.engine import map_each, require_dask
 from purtensor.outofcore.partition import bucket_of, scatter, write_scattered
 from purtensor.solving.scaling import scale_targets
-from purtensor.tables.coded import described
+from purtensor.tables.coded import describe_profile
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import profile_keys
-from purtensor.tables.store.open_store import StoredTable, read_profiles, store_table, stored_marginal
+from purtensor.tables.store.open_store import StoredTable, read_profiles, store_table, sum_stored
 from purtensor.tables.store.table import require_mass
 from purtensor.tables.translate import category_map
 from purtensor.verification.stored import Source, misses
@@ -91,7 +91,7 @@ def check_stored_consistency(constraints: Sequence[Constraint]) -> None:
             if small and (constraint.table.path, tuple(small)) not in done:
                 done.add((constraint.table.path, tuple(small)))
                 # small marginals of stored targets stand for them: their totals are compared with them
-                alike.append(Marginal(stored_marginal(constraint.table, tuple(small))))
+                alike.append(Marginal(sum_stored(constraint.table, tuple(small))))
     if len(alike) > 1:
         check_consistency(alike)
 
@@ -132,7 +132,7 @@ def _map_categories(name: str, known: pd.Index[Any], categories: pd.Index[Any], 
     reached[mapping[mapping >= 0]] = True
     if not reached.all():
         # only categories with mass must be known: a pass is made for them where some are missing
-        mass = stored_marginal(reference, (name,))
+        mass = sum_stored(reference, (name,))
         codes = np.asarray(mass.indexes["profile"].codes[0])
         lost = codes[~reached[codes]]
         if len(lost):
@@ -154,7 +154,7 @@ class BareRowError(InfeasibleError):
     def __init__(self, domain: Domain, scope: Sequence[str], constraint: int, codes: Sequence[int]) -> None:
         self.constraint = constraint
         self.codes = tuple(int(code) for code in codes)
-        self.row = described(domain.select(scope), self.codes)
+        self.row = describe_profile(domain.select(scope), self.codes)
         super().__init__(
             f"no distribution meets the constraints: {self.row} has a positive target over ({', '.join(scope)}), but "
             "its support is empty"

@@ -22,14 +22,14 @@ from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.result import SlabEvidence
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.projection.options import read_start
-from purtensor.projection.result import Projection, stored_form
+from purtensor.projection.result import Projection, as_stored
 from purtensor.solving.loop import begin
 from purtensor.solving.run_state import State
 from purtensor.tables.coded import domain_of
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map
-from purtensor.tables.values_at import known_rows, look_up
+from purtensor.tables.values_at import find_rows, look_up
 
 
 def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoint]:
@@ -83,7 +83,7 @@ def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
 
 def _bring(store: SlabStore, domain: Domain, start: Any, folder: Path) -> FloatArray:
     """Return the potentials of the rows that couple the parts; those of the others are scattered into folders."""
-    begun = stored_form(start).evidence if isinstance(start, Projection) else None
+    begun = as_stored(start).evidence if isinstance(start, Projection) else None
     slabs = begun if isinstance(begun, SlabEvidence) else None
     tables = read_start(start, store.scopes) if slabs is None else list(slabs.coupling_potentials)
     outer = np.zeros(len(store.outer_targets))
@@ -94,7 +94,7 @@ def _bring(store: SlabStore, domain: Domain, start: Any, folder: Path) -> FloatA
             codes = store.outer_codes[store.outside.index(k)]
             outer[store.outer_blocks[k]] = look_up(table, domain.select(scope), codes)
         elif k in store.inside and table is not None:
-            rows = known_rows(table, domain.select(scope))
+            rows = find_rows(table, domain.select(scope))
             _scatter_rows(store, domain, k, *rows, folder / f"{k}" / "given", part_of)
         elif k in store.inside and slabs is not None:
             _scatter_parts(store, domain, k, slabs, folder / f"{k}", part_of)

@@ -17,7 +17,7 @@ from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import StoreError
 from purtensor.outofcore.array_file import make_folder, read_own, write_packed
 from purtensor.outofcore.targets import Constraint
-from purtensor.tables.store.atomic_folder import begun_beside, given_up, moved_into, moved_over
+from purtensor.tables.store.atomic_folder import begun_beside, give_up, move_into, move_over
 from purtensor.tables.store.open_store import StoredTable
 
 _MADE = "made"
@@ -127,17 +127,17 @@ def make_once(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str,
             write_packed(partial / _MADE, {}, make(partial))
             _move(partial, folder)
         finally:
-            given_up(partial)
+            give_up(partial)
     return read_own(folder / _MADE).facts
 
 
 def _move(partial: Path, folder: Path) -> None:
     """Bring a folder to its place, unless another process was first; what is not whole gives way."""
     try:
-        moved_into(partial, folder)
+        move_into(partial, folder)
     except StoreError:
         # without the description, which is written last, it is what a crash has left
         if not (folder / _MADE).exists():
-            moved_over(partial, folder)
+            move_over(partial, folder)
     except OSError as error:
         raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error

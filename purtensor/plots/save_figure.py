@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from purtensor.errors import InvalidOptionError, PurtensorWarning
-from purtensor.tables.io.atomic import replaced_file
+from purtensor.tables.io.atomic import replace_file
 
 
 def save_figure(axes: Axes, path: Path, *, title: str = "", dots_per_inch: int = 200) -> tuple[Path, Path]:
@@ -61,12 +61,12 @@ def save_figure(axes: Axes, path: Path, *, title: str = "", dots_per_inch: int =
 
 def _write(figure: Figure, vector: Path, pixels: Path, title: str, dots_per_inch: int) -> None:
     facts = {"Date": None, "Creator": "purtensor", "Title": title}
-    with mpl.rc_context({"svg.hashsalt": "purtensor", "svg.fonttype": "path"}), replaced_file(vector) as temporary:
+    with mpl.rc_context({"svg.hashsalt": "purtensor", "svg.fonttype": "path"}), replace_file(vector) as temporary:
         figure.savefig(temporary, format="svg", metadata=facts)
     engine = figure.get_layout_engine()
     figure.set_layout_engine("none")  # the layout is in parts of the figure: it serves both files
     try:
-        with replaced_file(pixels) as temporary:
+        with replace_file(pixels) as temporary:
             figure.savefig(
                 temporary, format="png", dpi=dots_per_inch, metadata={"Software": "purtensor", "Title": title}
             )

@@ -14,7 +14,7 @@ from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.projection.result import Projection, require_projection
-from purtensor.projection.solved import in_its_engine, solved_arrays
+from purtensor.projection.solved import arrays_of, in_its_engine
 from purtensor.solving.convergence.linear_sweep import LinearSweep
 from purtensor.solving.convergence.rates import Spectrum, distinct_rates, spectrum_of
 from purtensor.solving.convergence.trend import Trend, trend_of
@@ -174,7 +174,7 @@ def sweep_of(
         raise InvalidOptionError(f"order must list the positions 0 to {count - 1} of the constraints, got {order!r}")
     if not (is_number(relaxation) and 0.0 < relaxation < 2.0):
         raise InvalidOptionError(f"relaxation must be an exponent in (0, 2), 1 for none, got {relaxation!r}")
-    labelled, masses = solved_arrays(result)
+    labelled, masses = arrays_of(result)
     return labelled, LinearSweep.at(labelled.arrays, masses, order, float(relaxation))
 
 

@@ -17,7 +17,7 @@ from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.projection.evidence import LabelledEvidence
 from purtensor.projection.log_reference import IN_MASS, support_of_logarithms
 from purtensor.projection.relaxation import Relaxation
-from purtensor.projection.result import Projection, stored_form
+from purtensor.projection.result import Projection, as_stored
 from purtensor.projection.stored_general import KIND as GENERAL
 from purtensor.projection.stored_general import general_dataset, general_projection_of
 from purtensor.projection.stored_relaxation import KIND, relaxation_dataset, relaxation_of
@@ -71,7 +71,7 @@ def save(table_or_result: Any, path: str | os.PathLike[str]) -> None:
     """
     path_text(path)
     if isinstance(table_or_result, Projection) and table_or_result.path is not None:
-        outofcore.save_stored(stored_form(table_or_result), path)
+        outofcore.save_stored(as_stored(table_or_result), path)
         return
     # by name, as the class stands above this module and cannot be imported here
     kind = type(table_or_result).__name__.lower()

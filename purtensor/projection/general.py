@@ -155,7 +155,7 @@ class GeneralRun:
     answer: Answer
     verdict: Diagnosis | None
 
-    def ended_by(self, termination: Termination) -> GeneralRun:
+    def end_with(self, termination: Termination) -> GeneralRun:
         """Return the same answer with another ending."""
         return replace(self, answer=replace(self.answer, termination=termination))
 
@@ -191,9 +191,9 @@ def run_general(
     try:
         verdict = diagnose_rows(labelled, labelled.options.in_words())
     except KeyboardInterrupt:
-        return GeneralRun(labelled, found, None).ended_by(Termination.INTERRUPTED)
+        return GeneralRun(labelled, found, None).end_with(Termination.INTERRUPTED)
     if verdict.verdict is Verdict.INFEASIBLE:
-        return GeneralRun(labelled, found, verdict).ended_by(Termination.INFEASIBLE)
+        return GeneralRun(labelled, found, verdict).end_with(Termination.INFEASIBLE)
     if found.refuted:  # what floats said, fractions do not
         found = answer(question, max_iterations=max_iterations, refute=False, start=start, **options)
         if found.termination not in (Termination.STALLED, Termination.NOT_FINITE):
@@ -202,7 +202,7 @@ def run_general(
     if at_bound is None or not at_bound.any():
         return GeneralRun(labelled, found, verdict)
     if question.distance == "logit":  # its ratios never are at a bound
-        return GeneralRun(labelled, found, verdict).ended_by(Termination.HOPELESS)
+        return GeneralRun(labelled, found, verdict).end_with(Termination.HOPELESS)
     # KL cells at a lower bound of 0 are the ones whose potentials diverge; others end at a finite potential
     zeros: IntArray = np.flatnonzero((at_bound < 0) & (question.lower == 0.0))
     if question.distance != "kl" or not len(zeros):

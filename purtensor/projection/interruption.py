@@ -19,7 +19,7 @@ def is_interrupted(result: object) -> bool:
     return getattr(result, "termination", None) is Termination.INTERRUPTED
 
 
-def ended(result: _Result) -> _Result:
+def require_uninterrupted(result: _Result) -> _Result:
     """Return a result that was not interrupted.
 
     Raises

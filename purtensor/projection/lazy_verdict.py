@@ -25,7 +25,7 @@ class LazyVerdict(Generic[TableT]):
     diagnose: Callable[[], Diagnosis[TableT]]
     diagnosis: Diagnosis[TableT] | None = None
 
-    def diagnosed(self) -> Diagnosis[TableT]:
+    def find(self) -> Diagnosis[TableT]:
         """Return the diagnosis, made on the first call."""
         if self.diagnosis is None:
             self.diagnosis = self.diagnose()
@@ -40,13 +40,13 @@ class FaceVerdict(Generic[TableT]):
 
     def is_hopeless(self) -> bool:
         """Return whether it is proved that no positive solution exists, so that the potentials diverge."""
-        found = self.lazily.diagnosed()
+        found = self.lazily.find()
         # on the boundary the answer has potentials of -inf: sweeps approach it ever more slowly
         return found.verdict is Verdict.INFEASIBLE or (found.verdict is Verdict.BOUNDARY and found.evidence.has_face)
 
     def is_refuted(self) -> bool:
         """Return whether there is no solution at all."""
-        return self.lazily.diagnosed().verdict is Verdict.INFEASIBLE
+        return self.lazily.find().verdict is Verdict.INFEASIBLE
 
 
 def explain(diagnosis: Diagnosis[TableT] | None) -> str:

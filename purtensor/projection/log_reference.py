@@ -11,7 +11,7 @@ from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.solving.problem import Emptied, LabelledProblem, build_problem
 from purtensor.solving.solvers.ipf.log_domain_sweeps import SMALL
-from purtensor.tables.coded import described, domain_of, is_sparse, relaid, stored_codes
+from purtensor.tables.coded import describe_profile, domain_of, is_sparse, read_codes, relaid
 
 if TYPE_CHECKING:
     from purtensor.projection.result import Projection
@@ -49,11 +49,12 @@ def support_of_logarithms(logarithms: Table) -> Table:
 def _refuse(logarithms: Table, position: int, value: float) -> NoReturn:
     domain = domain_of(logarithms)
     if is_sparse(logarithms):
-        codes: list[Any] = [code[position] for code in stored_codes(logarithms, domain)]
+        codes: list[Any] = [code[position] for code in read_codes(logarithms, domain)]
     else:
         codes = list(np.unravel_index(position, logarithms.shape))
     raise InvalidTableError(
-        f"profile ({described(domain, codes)}) has the logarithm {value}: a mass is finite, and -inf says that it is 0"
+        f"profile ({describe_profile(domain, codes)}) has the logarithm {value}: a mass is finite, and -inf says "
+        "that it is 0"
     )
 
 

@@ -89,7 +89,7 @@ class MarginalQuestion:
             labelled = self._problem()
         except InfeasibleError as error:
             if on_failure == "raise":
-                raise InfeasibleError(str(error), self.lazily.diagnosed()) from None
+                raise InfeasibleError(str(error), self.lazily.find()) from None
             return self._without_support()
         warm = None if start is None else _warm_start(labelled, start)
         verdict = _MarginalVerdict(self.lazily, labelled, self.solver, self.stopping.stop_on)
@@ -105,18 +105,18 @@ class MarginalQuestion:
         forget_layouts(verdict.labelled.arrays)
         if note:
             outcome = replace(outcome, notes=[note, *outcome.notes])
-        return self._labelled(verdict.labelled, outcome, proof, self.lazily.diagnosis)
+        return self._label(verdict.labelled, outcome, proof, self.lazily.diagnosis)
 
     def _without_support(self) -> Projection:
         """Return how far the reference itself is from targets of which one has no profile: no iteration is made."""
         try:
             labelled = self._problem(bare_rows=True)
         except InfeasibleError:  # not one profile is left
-            return empty_projection(self.reference, self.constraints, self.lazily.diagnosed(), self.reference_in)
+            return empty_projection(self.reference, self.constraints, self.lazily.find(), self.reference_in)
         # no iteration: only how far the reference is from the targets
         outcome = run(labelled.arrays, IPF(), replace(self.stopping, max_iterations=0))
         outcome = replace(outcome, termination=Termination.INFEASIBLE)
-        return self._labelled(labelled, outcome, None, self.lazily.diagnosed())
+        return self._label(labelled, outcome, None, self.lazily.find())
 
     def _of_product(self, report: Callable[[Progress], Any] | None, *, certificate: bool) -> Projection | None:
         """Return the projection of a dense table with mass in every cell; None where the general form is wanted."""
@@ -135,7 +135,7 @@ class MarginalQuestion:
         labelled = build_problem(self.support, self.constraints, bare_rows=bare_rows)
         return labelled if self.reference_in == IN_MASS else with_logarithms(labelled, self.reference)
 
-    def _labelled(
+    def _label(
         self, labelled: LabelledProblem, outcome: Run, proof: Certificate | None, diagnosis: Diagnosis | None
     ) -> Projection:
         sweeping = IPF(order_of(self.solver, len(labelled.constraints)))
@@ -168,7 +168,7 @@ class _MarginalVerdict(FaceVerdict[Table]):
 
     def face(self, state: State[Iterate]) -> Stage[Iterate]:
         """Return the problem without its implied zeros, where a run begins anew."""
-        decision, whole = memory_witness_of(self.lazily.diagnosed()).decision, self.labelled.arrays
+        decision, whole = memory_witness_of(self.lazily.find()).decision, self.labelled.arrays
         # the verdict numbers the profiles of the table, the problem only those that it has kept
         zeros = decision.zeros[self.labelled.profiles]
         keep = np.asarray(~zeros)

@@ -11,7 +11,7 @@ from purtensor._options import check_choice
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidTableError
 from purtensor.projection.result import Projection, require_projection
-from purtensor.tables.coded import dense_table, described, domain_of, is_sparse, stored_codes
+from purtensor.tables.coded import dense_table, describe_profile, domain_of, is_sparse, read_codes
 from purtensor.tables.domain import Domain
 
 Contrast = Callable[[FloatArray, int], tuple[FloatArray, FloatArray]]
@@ -85,7 +85,7 @@ def _whole_scope(potentials: Table) -> tuple[Domain, FloatArray]:
     domain = domain_of(potentials)
     values = np.full(domain.sizes, np.nan)
     if is_sparse(potentials):
-        values[stored_codes(potentials, domain)] = potentials.values
+        values[read_codes(potentials, domain)] = potentials.values
     else:
         values[...] = potentials.transpose(*domain.attributes).values
     finite = np.isfinite(values)
@@ -98,7 +98,8 @@ def _whole_scope(potentials: Table) -> tuple[Domain, FloatArray]:
         bad = np.unravel_index(int(np.argmin(np.isfinite(kept))), kept.shape)
         raise InvalidTableError(
             f"the log-linear parameters over ({', '.join(domain.attributes)}) are not determined: profile "
-            f"({described(smaller, bad)}) has no potential, because it has no mass in the reference or a target of 0"
+            f"({describe_profile(smaller, bad)}) has no potential, because it has no mass in the reference or a "
+            "target of 0"
         )
     return smaller, kept
 

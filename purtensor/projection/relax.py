@@ -101,7 +101,7 @@ def relax(
     flat = as_constraints(constraints)
     chosen = soft_positions(flat, soft)
     _check_options(penalty, strength, tolerance, max_iterations, on_failure)
-    labelled = relaxed_question(reference, flat, chosen, penalty, float(strength))
+    labelled = build_relaxation(reference, flat, chosen, penalty, float(strength))
     run = run_general(
         labelled,
         tolerance=tolerance,
@@ -116,13 +116,13 @@ def relax(
         try:
             diagnosis = diagnosis_of_hard(reference, flat, chosen, penalty)
         except KeyboardInterrupt:
-            run = run.ended_by(Termination.INTERRUPTED)
+            run = run.end_with(Termination.INTERRUPTED)
         if diagnosis is not None and diagnosis.verdict is Verdict.INFEASIBLE:
-            run = run.ended_by(Termination.INFEASIBLE)
+            run = run.end_with(Termination.INFEASIBLE)
     return _deliver(make_relaxation(reference, run, chosen, penalty, float(strength), diagnosis), on_failure)
 
 
-def relaxed_question(
+def build_relaxation(
     reference: Table, constraints: Sequence[Marginal], soft: Sequence[int], penalty: str, strength: float
 ) -> LabelledQuestion:
     """Return the problem in which the constraints at the positions `soft` may be violated at a cost."""
@@ -145,7 +145,7 @@ def diagnosis_of_hard(
     hard = [constraint for k, constraint in enumerate(constraints) if k not in soft]
     if not hard:
         return None
-    labelled = relaxed_question(reference, constraints, soft, penalty, 1.0)
+    labelled = build_relaxation(reference, constraints, soft, penalty, 1.0)
     # soft zero targets of "kl" empty their profiles like hard ones do
     keep, _ = find_emptied(labelled.question)
     return diagnose_table(labelled.coded.rebuild(np.where(keep, labelled.coded.values, 0.0)), hard)

@@ -13,7 +13,7 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.rows import RowBlock
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.projection.general import GeneralRun
-from purtensor.projection.result import washed_out
+from purtensor.projection.result import describe_washout
 from purtensor.solving.dual.labelled import LabelledQuestion
 from purtensor.solving.dual.penalties import block_costs, penalty_paid
 from purtensor.solving.dual.question import Question
@@ -109,7 +109,7 @@ class Relaxation(Shown):
             **{f"missed of {scopes[k]}": f"{self.misses_l1[k]:.9g} (L1), soft" for k in self.soft},
             "residual": f"{self.residual:.2e} (largest of the hard constraints), {self.residual_l1:.2e} (L1)",
             "proved": f"objective <= {self.bound:.2e} nats, TV <= {self.tv_bound:.2e}" if self.certified else "nothing",
-            "washed out": washed_out(self.reference),
+            "washed out": describe_washout(self.reference),
             "iterations": f"{self.iterations} in {self.seconds:.3g} s",
             "notes": "; ".join(self.notes),
         }

@@ -18,7 +18,7 @@ from purtensor.projection.derivatives import Derivatives, Gradient
 from purtensor.projection.evidence import ChunkedEvidence, Evidence, SolverEvidence
 from purtensor.projection.general import GeneralEvidence, plain_rows
 from purtensor.projection.log_reference import IN_MASS, support_of
-from purtensor.projection.solved import gathered_point, in_its_engine, solved_arrays, solved_point
+from purtensor.projection.solved import arrays_of, gather_point, in_its_engine, point_of
 from purtensor.solving.log_ratio import log_ratio_bound
 from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.termination import Termination
@@ -175,14 +175,14 @@ class Projection(Shown, Generic[TableT]):
         2 10^7 entries of that array, for rows of other kinds, and for tables on disk that memory does not hold or
         whose targets are sums of fractions on disk (notes/log_ratio.md).
         """
-        result = stored_form(cast("Projection[Any]", self))
+        result = as_stored(cast("Projection[Any]", self))
         if self.is_general or self.termination is Termination.INFEASIBLE:
             return float("inf")
         in_memory, again = isinstance(result.reference, Table), not isinstance(self.evidence, SolverEvidence)
         # a result from a file has lost what the run knew of its zeros: a finite bound says that none is missing
         if again and not self.bound < float("inf") and not (in_memory and bool(result.table.all())):
             return float("inf")  # zeros of the table may be none of the exact projection
-        found = (*solved_point(result), 0.0) if in_memory else gathered_point(result)
+        found = (*point_of(result), 0.0) if in_memory else gather_point(result)
         if found is None:
             return float("inf")
         labelled, point, apart = found
@@ -248,7 +248,7 @@ class Projection(Shown, Generic[TableT]):
             )
         # refuses tables on disk, whose solver's arrays are not at hand
         self._in_memory(self.reference)
-        return Derivatives.at(*solved_arrays(self))
+        return Derivatives.at(*arrays_of(self))
 
     def plot(self, *, title: str = "", forecast: Forecast | None = None) -> Axes:
         """Return axes with what changed, and how the misses fell; see `purtensor.plots.plot_projection`."""
@@ -261,7 +261,7 @@ class Projection(Shown, Generic[TableT]):
             "residual": f"{self.residual:.2e} (largest), {self.residual_l1:.2e} (L1)",
             "divergence": f"{self.divergence:.9g} nats",
             "proved": f"D <= {self.bound:.2e} nats, TV <= {self.tv_bound:.2e}" if self.certified else "nothing",
-            "washed out": washed_out(self.reference) if isinstance(self.reference, Table) else "",
+            "washed out": describe_washout(self.reference) if isinstance(self.reference, Table) else "",
             "iterations": f"{self.iterations} in {self.seconds:.3g} s",
             "notes": "; ".join(self.notes),
             "on disk": "" if self.path is None else str(self.path),
@@ -282,7 +282,7 @@ def in_chunks(stored: Projection[Any], reference: Table) -> Projection[Table]:
     return replace(stored, reference=reference, table=None, evidence=ChunkedEvidence(stored, reference))
 
 
-def stored_form(result: Projection[Any]) -> Projection[Any]:
+def as_stored(result: Projection[Any]) -> Projection[Any]:
     """Return a projection as it is stored, where its table is one of chunks of dask; any other as it is.
 
     Raises
@@ -299,7 +299,7 @@ def stored_form(result: Projection[Any]) -> Projection[Any]:
     return evidence.stored
 
 
-def washed_out(reference: Table) -> str:
+def describe_washout(reference: Table) -> str:
     """Return in words how much of a regularized reference is pseudo-counts; nothing where it is not regularized."""
     share = reference.attrs.get("washed_out_share")
     # arithmetic keeps attributes: a sum of tables, or a part of one, is no regularized reference of total 1

@@ -35,21 +35,21 @@ def in_its_engine(function: Function) -> Function:
     """Return a function of a projection, or of a table, whose kernels run in numpy where a projection's own would."""
 
     @wraps(function)
-    def chosen(result: Any, *arguments: Any, **options: Any) -> Any:
+    def run_chosen(result: Any, *arguments: Any, **options: Any) -> Any:
         profiles = getattr(getattr(result, "reference", result), "size", 0)  # what is neither is refused inside
         with engine_for(profiles * len(getattr(result, "constraints", _USUAL))):
             return function(result, *arguments, **options)
 
-    return cast(Function, chosen)
+    return cast(Function, run_chosen)
 
 
-def solved_arrays(result: Projection[Any]) -> tuple[LabelledProblem, FloatArray]:
+def arrays_of(result: Projection[Any]) -> tuple[LabelledProblem, FloatArray]:
     """Return the problem that was solved, on its face where there is one, and the masses of the projection."""
-    labelled, point = solved_point(result)
+    labelled, point = point_of(result)
     return labelled, point.masses
 
 
-def gathered_point(result: Projection[Any]) -> tuple[LabelledProblem, Iterate, float] | None:
+def gather_point(result: Projection[Any]) -> tuple[LabelledProblem, Iterate, float] | None:
     """Return the problem of a projection on disk in memory, its point, and how far that is from the table, in nats.
 
     None where memory does not hold it, or where targets are sums of a stored table's fractions: these depend on the
@@ -79,7 +79,7 @@ def _is_whole(values: FloatArray) -> bool:
     return bool(np.all(values == np.rint(values)) and values.sum() < _LARGEST_WHOLE)
 
 
-def solved_point(result: Projection[Any]) -> tuple[LabelledProblem, Iterate]:
+def point_of(result: Projection[Any]) -> tuple[LabelledProblem, Iterate]:
     """Return the problem that was solved, on its face where there is one, and where its solver ended."""
     evidence = result.evidence
     if isinstance(evidence, SolverEvidence):

@@ -7,7 +7,7 @@ from typing import Any
 import purtensor.outofcore as outofcore
 from purtensor._options import check_flag
 from purtensor.errors import InvalidOptionError
-from purtensor.projection.result import Projection, stored_form
+from purtensor.projection.result import Projection, as_stored
 from purtensor.verification.evidence import Claims
 from purtensor.verification.verify import Verification, verify_rows, verify_tables
 
@@ -42,7 +42,7 @@ def verify(result: Projection[Any] | Claims, *, exact: bool = False) -> Verifica
     """
     check_flag("exact", exact)
     if isinstance(result, Projection) and result.path is not None:
-        return outofcore.verify_stored(stored_form(result), exact=exact)
+        return outofcore.verify_stored(as_stored(result), exact=exact)
     # anything with the fields of a Projection is verified: results of other software can be, too
     if not hasattr(result, "potentials"):
         raise InvalidOptionError(f"result must be the result of purtensor.project, got {type(result).__qualname__}")

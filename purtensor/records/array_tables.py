@@ -11,7 +11,7 @@ import pandas as pd
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import check_attribute, dense_table, sparse_table
-from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.domain import Domain, as_attributes
 from purtensor.tables.factorize import plain_index
 from purtensor.tables.grouping import first_repeated
 from purtensor.tables.masses import as_float64
@@ -72,7 +72,7 @@ def names_given(attributes: Any, count: int) -> tuple[str, ...]:
     """Return so many names of attributes, or raise InvalidOptionError where they are missing or others."""
     if attributes is None:
         raise InvalidOptionError(f"the labels need attribute names: give attributes, {count} names")
-    names = named_attributes(tuple(attributes) if isinstance(attributes, Mapping) else attributes)
+    names = as_attributes(tuple(attributes) if isinstance(attributes, Mapping) else attributes)
     if len(names) != count:
         raise InvalidOptionError(f"there are {count} attributes, but {len(names)} names: {', '.join(names)}")
     for name in names:

@@ -16,8 +16,8 @@ from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.records.array_tables import is_pydata, names_given, numbers_given, of_array, of_coordinates, of_pydata
 from purtensor.records.frames import as_frame
-from purtensor.tables.coded import check_attribute, dense_table, described, domain_of, sparse_table
-from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.coded import check_attribute, dense_table, describe_profile, domain_of, sparse_table
+from purtensor.tables.domain import Domain, as_attributes
 from purtensor.tables.factorize import factorize, plain_index
 from purtensor.tables.grouping import first_repeated
 from purtensor.tables.store.table import StoredTable
@@ -112,11 +112,11 @@ def _of_series(data: pd.Series[Any], attributes: Any) -> Table:
         found if attributes is None and all(name is not None for name in found) else attributes, len(found)
     )
     columns = [nw.from_native(pd.Series(index.get_level_values(k)), series_only=True) for k in range(len(found))]
-    return _listed(names, columns, numbers_given(data.to_numpy()))
+    return _make_sparse(names, columns, numbers_given(data.to_numpy()))
 
 
 def _of_mapping(data: Mapping[Any, Any], attributes: Any) -> Table:
-    flat = dict(_flattened(data, ()))
+    flat = dict(_flatten(data, ()))
     if not flat:
         raise InvalidTableError("the dict must have at least one total, got none")
     depth = {len(key) for key in flat}
@@ -129,14 +129,14 @@ def _of_mapping(data: Mapping[Any, Any], attributes: Any) -> Table:
     columns = [
         nw.from_native(pd.Series(plain_index(key[k] for key in flat)), series_only=True) for k in range(len(names))
     ]
-    return _listed(names, columns, numbers_given(np.array(list(flat.values()))))
+    return _make_sparse(names, columns, numbers_given(np.array(list(flat.values()))))
 
 
-def _flattened(data: Mapping[Any, Any], before: tuple[Any, ...]) -> Iterable[tuple[tuple[Any, ...], Any]]:
+def _flatten(data: Mapping[Any, Any], before: tuple[Any, ...]) -> Iterable[tuple[tuple[Any, ...], Any]]:
     for key, value in data.items():
         labels = (*before, *(key if isinstance(key, tuple) else (key,)))
         if isinstance(value, Mapping):
-            yield from _flattened(value, labels)
+            yield from _flatten(value, labels)
         elif np.ndim(value):
             raise InvalidTableError(
                 f"a dict of totals must have one number for each label, got {type(value).__qualname__} at {key!r}; "
@@ -194,7 +194,7 @@ def _of_crosstab(data: pd.DataFrame, attributes: Any) -> Table:
     columns = [
         nw.from_native(pd.Series(plain_index(pair[k] for pair in pairs)), series_only=True) for k in range(len(names))
     ]
-    return _listed(names, columns, numbers_given(data.to_numpy().reshape(-1)))
+    return _make_sparse(names, columns, numbers_given(data.to_numpy().reshape(-1)))
 
 
 def _margin(data: pd.DataFrame, what: str) -> Any:
@@ -211,7 +211,7 @@ def _of_frame(frame: nw.DataFrame[Any], attributes: Any) -> Table:
     if isinstance(attributes, Mapping):
         raise InvalidOptionError("the labels of a frame are in its columns: give only their names as attributes")
     known = tuple(frame.columns)
-    names = None if attributes is None else named_attributes(attributes)
+    names = None if attributes is None else as_attributes(attributes)
     for name in names or ():
         if name not in known:
             raise InvalidOptionError(f"no column {name!r}; the frame has {', '.join(known)}")
@@ -232,10 +232,10 @@ def _of_frame(frame: nw.DataFrame[Any], attributes: Any) -> Table:
     if column.is_null().any():
         row = int(np.argmax(column.is_null().to_numpy()))
         raise InvalidTableError(f"column {counts!r} has no number in row {row} (counted from 0)")
-    return _listed(names, [frame[name] for name in names], numbers_given(np.asarray(column.to_numpy())))
+    return _make_sparse(names, [frame[name] for name in names], numbers_given(np.asarray(column.to_numpy())))
 
 
-def _listed(names: tuple[str, ...], columns: Sequence[Any], values: FloatArray) -> Table:
+def _make_sparse(names: tuple[str, ...], columns: Sequence[Any], values: FloatArray) -> Table:
     """Return the sparse table of profiles that are listed one by one."""
     factors = [factorize(column, name) for column, name in zip(columns, names, strict=True)]
     codes = tuple(factor.codes for factor in factors)
@@ -245,7 +245,7 @@ def _listed(names: tuple[str, ...], columns: Sequence[Any], values: FloatArray) 
         check_attribute(name, categories)
     again = first_repeated(codes, domain.sizes)
     if again is not None:
-        profile = described(domain, [code[again] for code in codes])
+        profile = describe_profile(domain, [code[again] for code in codes])
         raise InvalidTableError(
             f"profile ({profile}) is listed twice; sum its numbers, or give the frame to purtensor.tabulate with the "
             "column of counts as weights"

@@ -50,7 +50,7 @@ class Column:
             Values that are not labels, such as lists.
         """
         if not pa.types.is_dictionary(column.type):
-            column = _encoded(column, name)
+            column = _encode(column, name)
         labels = column.dictionary
         indices = np.asarray(arrow.fill_null(column.indices, -1), dtype=np.int64)
         known = np.full(len(labels) + 1, -1, dtype=np.int64)  # the last is what -1 finds
@@ -131,22 +131,22 @@ def group_batches(batches: Iterable[tuple[Mapping[str, pa.Array], FloatArray | N
     waiting: list[_Profiles] = []
     row = grouped = 0
     for batch, weights in batches:
-        codes = tuple(_packed(columns[name].codes(batch[name], name, row), columns[name]) for name in names)
+        codes = tuple(_pack(columns[name].codes(batch[name], name, row), columns[name]) for name in names)
         waiting.append(_Profiles(codes, np.ones(len(codes[0])), weights))
         row += len(codes[0])
         # as many rows wait as profiles are kept, so that each is grouped a few times at most, however many come
         if row - grouped > max(_MOST_WAITING, 2 * len(kept.counts)):
-            kept, waiting, grouped = _merged([kept, *waiting], columns), [], row
-    kept = _merged([kept, *waiting], columns)
+            kept, waiting, grouped = _merge([kept, *waiting], columns), [], row
+    kept = _merge([kept, *waiting], columns)
     codes = tuple(code.astype(np.int64) - 1 for code in kept.codes)
     return Groups(columns, codes, kept.counts, kept.masses, row)
 
 
-def _packed(codes: IntArray, column: Column) -> npt.NDArray[Any]:
+def _pack(codes: IntArray, column: Column) -> npt.NDArray[Any]:
     return (codes + 1).astype(smallest_unsigned(column.size + 1))
 
 
-def _encoded(column: pa.Array, name: str) -> pa.DictionaryArray:
+def _encode(column: pa.Array, name: str) -> pa.DictionaryArray:
     try:
         return column.dictionary_encode()
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:  # lists, structures and the like
@@ -164,7 +164,7 @@ def _plain(labels: pa.Array) -> pa.Array:
     return labels.view(f"int{labels.type.bit_width}") if pa.types.is_temporal(labels.type) else labels
 
 
-def _merged(parts: Sequence[_Profiles], columns: Mapping[str, Column]) -> _Profiles:
+def _merge(parts: Sequence[_Profiles], columns: Mapping[str, Column]) -> _Profiles:
     """Return the distinct profiles of all parts, with the sums of what each of them has."""
     codes = [np.concatenate(several) for several in zip(*(part.codes for part in parts), strict=True)]
     group, distinct = group_profiles(codes, [column.size + 1 for column in columns.values()])

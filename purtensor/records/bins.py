@@ -120,7 +120,7 @@ def make_bins(spec: BinSpec, attribute: str, numbers: FloatArray, masses: FloatA
                 f"attribute {attribute!r} has too few different numbers for {spec}; give edges", where=attribute
             )
     else:
-        edges = checked_edges(spec, f"bins of {attribute!r}")
+        edges = check_edges(spec, f"bins of {attribute!r}")
     whole = all(float(number).is_integer() for number in (*edges, *numbers[known].tolist()))
     return Bins(edges, tuple(year_labels(edges) if whole else bin_labels(edges)))
 
@@ -133,12 +133,12 @@ def bins_of_column(column: nw.Series[Any], attribute: str, spec: BinSpec) -> tup
     InvalidTableError
         It has something else than numbers.
     """
-    numbers = binned_numbers(column, attribute)
+    numbers = numbers_to_bin(column, attribute)
     bins = make_bins(spec, attribute, numbers, np.ones(len(numbers)))
     return bins.factor(numbers), bins
 
 
-def binned_numbers(column: nw.Series[Any], attribute: str) -> FloatArray:
+def numbers_to_bin(column: nw.Series[Any], attribute: str) -> FloatArray:
     """Return the numbers of a column that is binned, NaN where there is none.
 
     Raises
@@ -171,7 +171,7 @@ def _quantiles(spec: str) -> int:
     return int(number)
 
 
-def checked_edges(edges: Iterable[float], option: str) -> tuple[float, ...]:
+def check_edges(edges: Iterable[float], option: str) -> tuple[float, ...]:
     """Return the edges of bins as a tuple; raise InvalidOptionError if they are empty or not increasing."""
     try:
         values = tuple(edges)
@@ -204,7 +204,7 @@ def year_labels(edges: Sequence[float]) -> list[str]:
     return [f"<{_text(edges[0])}", *last_years, f">={_text(edges[-1])}"]
 
 
-def binned(values: Any, edges: Sequence[float], labels: Sequence[str]) -> pd.Categorical[Any]:
+def bin_values(values: Any, edges: Sequence[float], labels: Sequence[str]) -> pd.Categorical[Any]:
     """Return the bin of each value, an edge opening the bin above it; missing values stay missing."""
     numbers = np.asarray(values, dtype=np.float64)
     codes = Bins(tuple(edges), tuple(labels)).codes(numbers)

@@ -17,7 +17,7 @@ from purtensor.records.batch_groups import Column
 from purtensor.records.files import RecordFiles
 from purtensor.records.frames import read_records
 from purtensor.records.groups import lazy_frame
-from purtensor.records.text_labels import first_fraction, labels_of, missing_among, spelled_missing, with_point
+from purtensor.records.text_labels import find_spellings, first_fraction, labels_of, missing_among, with_point
 from purtensor.tables.io.text_dialect import TextOptions
 
 _KINDS = {"mixed-integer-float": "number", "floating": "number", "decimal": "number", "datetime64": "date"}
@@ -94,7 +94,7 @@ def _of_text(column: Column, counts: FloatArray, options: TextOptions) -> Column
     texts = [text for part in column.values for text in part.to_pylist()]
     blank = np.array(missing_among(texts, options), dtype=bool)
     missing = column.missing + int(counts[blank].sum())
-    spelled = {text: int(counts[texts.index(text)]) for text in spelled_missing(texts, options)}
+    spelled = {text: int(counts[texts.index(text)]) for text in find_spellings(texts, options)}
     kept = [k for k, text in enumerate(texts) if not blank[k] and text not in spelled]
     present, own = [texts[k] for k in kept], counts[kept]
     if not present:
@@ -102,9 +102,9 @@ def _of_text(column: Column, counts: FloatArray, options: TextOptions) -> Column
     if first_fraction(present, options) is not None:
         numbers = np.array([float(with_point(text, options)) for text in present])
         labels, codes = np.unique(numbers, return_inverse=True)
-        return ColumnFacts("number", pd.Index(labels), _summed(codes, own), missing, spelled)
+        return ColumnFacts("number", pd.Index(labels), _sum(codes, own), missing, spelled)
     found, codes = labels_of(present, options)
-    return ColumnFacts(_kind(found), found, _summed(codes, own), missing, spelled)
+    return ColumnFacts(_kind(found), found, _sum(codes, own), missing, spelled)
 
 
 def _of_arrow(column: Column, counts: FloatArray, ordered: bool) -> ColumnFacts:
@@ -112,7 +112,7 @@ def _of_arrow(column: Column, counts: FloatArray, ordered: bool) -> ColumnFacts:
         return ColumnFacts("empty", pd.Index([], dtype=object), np.zeros(0), column.missing, {})
     values = pa.chunked_array(column.values).to_pandas()
     facts = _facts(pd.Index(values), counts, column.missing)
-    return facts if not ordered or facts.kind != "text" else _renamed(facts, "categorical")
+    return facts if not ordered or facts.kind != "text" else _rename(facts, "categorical")
 
 
 def _of_frame(records: Any) -> dict[str, ColumnFacts]:
@@ -131,7 +131,7 @@ def _of_series(column: nw.Series[Any]) -> ColumnFacts:
     counted = counted[counted > 0] if declared else counted
     index = pd.Index(counted.index.tolist()) if declared else counted.index
     facts = _facts(index, counted.to_numpy().astype(np.float64), missing)
-    return _renamed(facts, "categorical") if declared and facts.kind == "text" else facts
+    return _rename(facts, "categorical") if declared and facts.kind == "text" else facts
 
 
 def _of_lazy(lazy: nw.LazyFrame[Any]) -> dict[str, ColumnFacts]:
@@ -149,7 +149,7 @@ def _facts(values: pd.Index[Any], counts: FloatArray, missing: int) -> ColumnFac
     spelled: dict[str, int] = {}
     if kind == "text":
         texts = values.tolist()
-        spelled = {text: int(counts[texts.index(text)]) for text in spelled_missing(texts, TextOptions())}
+        spelled = {text: int(counts[texts.index(text)]) for text in find_spellings(texts, TextOptions())}
         kept = ~values.isin(list(spelled))
         values, counts = values[kept], counts[kept]
     if kind == "number":
@@ -172,9 +172,9 @@ def _kind(values: pd.Index[Any]) -> str:
     return _KINDS.get(found, "text" if found == "string" else found)
 
 
-def _renamed(facts: ColumnFacts, kind: str) -> ColumnFacts:
+def _rename(facts: ColumnFacts, kind: str) -> ColumnFacts:
     return ColumnFacts(kind, facts.values, facts.counts, facts.missing, facts.spelled)
 
 
-def _summed(codes: Any, counts: Sequence[float] | FloatArray) -> FloatArray:
+def _sum(codes: Any, counts: Sequence[float] | FloatArray) -> FloatArray:
     return np.bincount(codes, counts).astype(np.float64)

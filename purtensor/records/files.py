@@ -25,7 +25,7 @@ from purtensor.records.batches import arrow_batches, parquet_batches, schema_of,
 from purtensor.records.foreign_files import ELSEWHERE, FOREIGN, read_foreign
 from purtensor.records.text_labels import numbers_of, text_frame
 from purtensor.tables.io.path_checks import STORE_MARK, require_file
-from purtensor.tables.io.text_dialect import Dialect, TextOptions, checked_names, find_dialect
+from purtensor.tables.io.text_dialect import Dialect, TextOptions, check_names, find_dialect
 
 STDIN = "-"
 """The path that means what is piped in."""
@@ -207,9 +207,7 @@ def open_records(
     options = replace(options, decimal="," if any(one.decimal == "," for one in dialects) else ".")
     stored = [] if dialects else [schema_of(one, kind) for one in paths]
     headers = [one.names for one in dialects]
-    headers += [
-        tuple(checked_names(schema.names, one)) for schema, one in zip(stored, paths[: len(stored)], strict=True)
-    ]
+    headers += [tuple(check_names(schema.names, one)) for schema, one in zip(stored, paths[: len(stored)], strict=True)]
     for one, header in zip(paths, headers, strict=True):
         # text is read by position, the other kinds by name
         if set(header) != set(headers[0]) or (kind == ".csv" and header != headers[0]):
@@ -238,7 +236,7 @@ def _files(paths: Sequence[str]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path == STDIN:
-            files.append(_piped(sys.stdin.buffer))
+            files.append(_save_pipe(sys.stdin.buffer))
             continue
         if os.path.isdir(path) and not os.path.exists(os.path.join(path, STORE_MARK)):
             files += _files_in(Path(path))
@@ -282,7 +280,7 @@ def _ending(path: Path) -> str:
 
 
 @lru_cache(maxsize=1)
-def _piped(source: BinaryIO) -> Path:
+def _save_pipe(source: BinaryIO) -> Path:
     """Return a temporary file with what is piped in, which is read more than once; it lasts as long as the program."""
     folder = tempfile.mkdtemp(prefix="purtensor-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

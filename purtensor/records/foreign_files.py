@@ -12,7 +12,7 @@ import pandas as pd
 from purtensor._optional import require_package
 from purtensor.errors import FileFormatError
 from purtensor.tables.io.read_errors import reading
-from purtensor.tables.io.text_dialect import checked_names
+from purtensor.tables.io.text_dialect import check_names
 
 FOREIGN: dict[str, tuple[str, str | None, str]] = {
     ".xlsx": ("Excel", "openpyxl", "excel"),
@@ -71,7 +71,7 @@ def read_foreign(path: Path, kind: str) -> pd.DataFrame:
         frame = _READERS[kind](path, **options)
     if kind == ".xlsx":
         frame = _below_names(frame, path)
-    checked_names([str(name) for name in frame.columns], path)
+    check_names([str(name) for name in frame.columns], path)
     return frame  # type: ignore[no-any-return]
 
 

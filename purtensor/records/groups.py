@@ -20,14 +20,14 @@ from purtensor.records.bins import Bins, BinSpec, make_bins
 from purtensor.records.files import RecordFiles
 from purtensor.records.text_labels import (
     comma_advice,
+    find_spellings,
     first_fraction,
     labels_of,
     missing_among,
-    refused_spellings,
-    spelled_missing,
+    spellings_error,
     with_point,
 )
-from purtensor.tables.factorize import Factor, factorize, refused_fraction
+from purtensor.tables.factorize import Factor, factorize, fraction_error
 from purtensor.tables.io.read_errors import reading
 from purtensor.tables.io.text_dialect import TextOptions
 from purtensor.tables.masses import LARGEST_EXACT_INTEGER, as_masses
@@ -74,7 +74,7 @@ def group_files(files: RecordFiles, names: Sequence[str], weights: str | None, b
         A cell that other programs write for a missing value, a number that names no category, a weight that is not a
         mass.
     """
-    batches = _checked(files.batches(names, weights), weights)
+    batches = _check_weights(files.batches(names, weights), weights)
     groups = group_batches(batches, names)
     if files.is_text:
         _refuse_spelled_missing(groups.columns, groups.codes, groups.counts, groups.rows, files.options)
@@ -90,7 +90,7 @@ def group_files(files: RecordFiles, names: Sequence[str], weights: str | None, b
         elif files.is_text:
             factor = _text_factor(column, name, files.options)
         else:
-            factor = _typed_factor(column, name, ordered=name in files.ordered)
+            factor = _recognise_factor(column, name, ordered=name in files.ordered)
         # code -1, a missing value, reads the -1 at the end
         own = np.append(factor.codes, -1)[codes]
         factors[name] = Factor(own, factor.categories)
@@ -100,7 +100,7 @@ def group_files(files: RecordFiles, names: Sequence[str], weights: str | None, b
     return Grouped(factors, groups.counts, groups.masses, missing, made)
 
 
-def _checked(batches: Any, weights: str | None) -> Any:
+def _check_weights(batches: Any, weights: str | None) -> Any:
     row = 0
     for columns, masses in batches:
         if weights is not None:
@@ -120,7 +120,7 @@ def _text_factor(column: Column, name: str, options: TextOptions) -> Factor:
     at = first_fraction(present, options)
     if at is not None:
         row = column.first_rows[int(np.flatnonzero(~absent)[at])]
-        raise refused_fraction(name, present[at], row)
+        raise fraction_error(name, present[at], row)
     codes = np.full(len(texts), -1, dtype=np.int64)
     if not present:
         return Factor(codes, pd.Index([], dtype=object))
@@ -128,7 +128,7 @@ def _text_factor(column: Column, name: str, options: TextOptions) -> Factor:
     return Factor(codes, labels)
 
 
-def _typed_factor(column: Column, name: str, *, ordered: bool) -> Factor:
+def _recognise_factor(column: Column, name: str, *, ordered: bool) -> Factor:
     if not column.values:
         return Factor(np.zeros(0, dtype=np.int64), pd.Index([], dtype=object))
     values = pa.chunked_array(column.values)
@@ -174,11 +174,11 @@ def _refuse_spelled_missing(
     found = []
     for (name, column), code in zip(columns.items(), codes, strict=True):
         texts = _texts(column)
-        for text in spelled_missing(texts, options):
+        for text in find_spellings(texts, options):
             k = texts.index(text)
             found.append((name, text, int(counts[code == k].sum()), column.first_rows[k]))
     if found:
-        raise refused_spellings(found, rows)
+        raise spellings_error(found, rows)
 
 
 def _some(rows: Sequence[int], count: int) -> str:

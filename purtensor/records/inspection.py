@@ -19,8 +19,8 @@ from purtensor.records.column_facts import ColumnFacts, column_facts
 from purtensor.records.files import RecordFiles, open_records, paths_in
 from purtensor.records.groups import lazy_frame
 from purtensor.records.tabulate import COUNT, tabulate
-from purtensor.tables.domain import PROFILE, named_attributes
-from purtensor.tables.io.text_dialect import opened_with
+from purtensor.tables.domain import PROFILE, as_attributes
+from purtensor.tables.io.text_dialect import advise_option
 from purtensor.tables.marginal import marginal
 from purtensor.tables.memory import readable
 from purtensor.tables.suspects import NUMBER, WEIGHT, Suspect, suspect
@@ -171,8 +171,8 @@ def inspect(
     suspects = {name: suspect(name, one.values, one.rows) for name, one in facts.items()}
     asked = _roles(facts, suspects, response, protected, weights)
     looks = {name: _looks(name, one, suspects[name], asked) for name, one in facts.items()}
-    counts = _counted(records, facts, looks, asked)
-    tells = {} if counts is None else _told(counts, asked["protected"])
+    counts = _count(records, facts, looks, asked)
+    tells = {} if counts is None else _measure_proxies(counts, asked["protected"])
     for name, share in tells.items():
         if share >= _TELLS and looks[name] == "attribute" and name != asked.get("response"):
             looks[name] = "proxy"
@@ -181,7 +181,7 @@ def inspect(
         _frame(facts, looks, tells),
         rows,
         0 if counts is None else counts.size,
-        0 if counts is None else _supported(counts, asked.get("response")),
+        0 if counts is None else _count_supported(counts, asked.get("response")),
         tuple(_sentences(facts, suspects, looks, tells, asked, isinstance(records, RecordFiles) and records.is_text)),
         asked,
     )
@@ -194,7 +194,7 @@ def _roles(
     protected: Attributes | None,
     weights: str | None,
 ) -> dict[str, Any]:
-    names = tuple(named_attributes(protected)) if protected is not None else ()
+    names = tuple(as_attributes(protected)) if protected is not None else ()
     for name in (*([response] if response else []), *names, *([weights] if weights else [])):
         if name not in facts:
             raise UnknownAttributeError.among(name, facts, "this set of records")
@@ -226,7 +226,7 @@ def _looks(name: str, facts: ColumnFacts, found: Suspect | None, asked: Mapping[
     return "constant" if len(facts.values) + bool(facts.missing or facts.spelled) <= 1 else "attribute"
 
 
-def _counted(
+def _count(
     records: Any, facts: Mapping[str, ColumnFacts], looks: Mapping[str, str], asked: Mapping[str, Any]
 ) -> Table | None:
     """Return the counts over the attributes, with numbers in four bins; None without attributes."""
@@ -250,7 +250,7 @@ def _counted(
         return tabulate(records, names, missing="category", bins=bins)
 
 
-def _supported(counts: Table, response: str | None) -> int:
+def _count_supported(counts: Table, response: str | None) -> int:
     names = list(counts.indexes[PROFILE].names)
     if response is None or response not in names or len(names) < 2:
         return int(counts.size)
@@ -258,7 +258,7 @@ def _supported(counts: Table, response: str | None) -> int:
     return int(rest.size) * int(marginal(counts, response).size)
 
 
-def _told(counts: Table, protected: tuple[str, ...]) -> dict[str, float]:
+def _measure_proxies(counts: Table, protected: tuple[str, ...]) -> dict[str, float]:
     """Return the share of the entropy of the protected attributes that each other attribute explains; 1 is all."""
     names = list(counts.indexes[PROFILE].names)
     theirs = [name for name in protected if name in names]
@@ -287,7 +287,7 @@ def _frame(facts: Mapping[str, ColumnFacts], looks: Mapping[str, str], tells: Ma
             "categories": len(one.values),
             "missing": one.missing + sum(one.spelled.values()),
             "rare": int(one.counts.min()) if len(one.counts) else 0,
-            "examples": ", ".join(_shown(value) for value in one.values[:3].tolist()),
+            "examples": ", ".join(_shorten(value) for value in one.values[:3].tolist()),
             "looks_like": looks[name],
             "tells": tells.get(name, np.nan),
         }
@@ -296,7 +296,7 @@ def _frame(facts: Mapping[str, ColumnFacts], looks: Mapping[str, str], tells: Ma
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("column")
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= 20 else f"{text[:17]}..."
 
@@ -318,7 +318,7 @@ def _sentences(
             rows = sum(one.spelled.values())
             told.append(
                 f"column {name!r} has {texts} in {rows:,} rows, which other programs write for missing values; "
-                f"{f'give {opened_with(typed)}' if is_text else 'replace it by None'} if they are missing"
+                f"{f'give {advise_option(typed)}' if is_text else 'replace it by None'} if they are missing"
             )
         elif one.missing:
             advice = "give missing='drop' or missing='category'"

@@ -20,7 +20,7 @@ from purtensor.records.given_weights import masses_of
 from purtensor.records.groups import Grouped, group_files, group_lazily, lazy_frame
 from purtensor.records.text_labels import SPELLINGS
 from purtensor.tables.coded import check_attribute, sparse_table
-from purtensor.tables.domain import Domain, listed, named_attributes
+from purtensor.tables.domain import Domain, as_attributes, join_some
 from purtensor.tables.factorize import Factor, factorize, plain_index
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.labels import MISSING_CATEGORY
@@ -97,14 +97,14 @@ def tabulate(
         records = open_records(records)
     binned = dict(bins or {})
     if isinstance(records, RecordFiles):
-        names, weights = _asked(records.names, attributes, weights)
+        names, weights = _choose_columns(records.names, attributes, weights)
         _require_binned(binned, names)
         grouped = group_files(records, names, weights, binned)
         _warn_of_suspects(grouped.factors, binned, grouped.counts.sum(), attributes, decided=records.is_text)
         return _of_groups(grouped, missing)
     lazy = lazy_frame(records)
     if lazy is not None:
-        names, weights = _asked(tuple(lazy.collect_schema().names()), attributes, weights)
+        names, weights = _choose_columns(tuple(lazy.collect_schema().names()), attributes, weights)
         if binned:
             raise InvalidOptionError("bins support files and frames in memory: collect the lazy frame first")
         grouped = group_lazily(lazy, names, weights)
@@ -139,10 +139,12 @@ def tabulate(
         attrs["dropped_rows"] = rows - int(complete.sum())
         if attrs["dropped_rows"] == rows:
             raise InvalidTableError(f"all {rows} records have a missing value: missing='drop' leaves nothing")
-    return _counted(names, factors, masses, attrs)
+    return _count(names, factors, masses, attrs)
 
 
-def _asked(known: tuple[str, ...], attributes: Attributes | None, weights: Any) -> tuple[tuple[str, ...], str | None]:
+def _choose_columns(
+    known: tuple[str, ...], attributes: Attributes | None, weights: Any
+) -> tuple[tuple[str, ...], str | None]:
     """Return the columns to tabulate and that of the weights, of records that are not in memory."""
     if weights is not None and not isinstance(weights, str):
         raise InvalidOptionError(
@@ -174,7 +176,9 @@ def _warn_of_suspects(
         labels = factor.categories.tolist()
         spelled = [repr(label) for label in labels if isinstance(label, str) and label.strip() in SPELLINGS]
         if spelled:
-            told = f"column {name!r} has the category {listed(spelled)}, which other programs write for missing values"
+            told = (
+                f"column {name!r} has the category {join_some(spelled)}, which other programs write for missing values"
+            )
             # 3: the line that called tabulate
             warnings.warn(f"{told}; replace it by None if it is missing", SuspiciousColumnWarning, stacklevel=3)
     for name, factor in factors.items() if attributes is None else ():
@@ -207,19 +211,19 @@ def _of_groups(grouped: Grouped, missing: str) -> Table:
         masses = masses[complete]
     elif grouped.missing:
         raise _missing_values(grouped.missing)
-    return _counted(names, factors, masses, attrs)
+    return _count(names, factors, masses, attrs)
 
 
 def _missing_values(missing: Mapping[str, str]) -> InvalidTableError:
     """Return the refusal of missing values, of each attribute that has some with the rows."""
-    told = listed([f"attribute {name!r} is missing in {where}" for name, where in missing.items()], 5)
+    told = join_some([f"attribute {name!r} is missing in {where}" for name, where in missing.items()], 5)
     counted = "; rows are counted from 0" if "rows" in told else ""
     return InvalidTableError(
         f"{told}{counted}; {MISSING_REMEDY}", code="missing-values", where=told, hint=MISSING_REMEDY
     )
 
 
-def _counted(names: tuple[str, ...], factors: list[Factor], masses: FloatArray | None, attrs: dict[str, Any]) -> Table:
+def _count(names: tuple[str, ...], factors: list[Factor], masses: FloatArray | None, attrs: dict[str, Any]) -> Table:
     domain = Domain(names, tuple(factor.categories for factor in factors))
     for name, categories in zip(names, domain.categories, strict=True):
         check_attribute(name, categories)
@@ -236,7 +240,7 @@ def _counted(names: tuple[str, ...], factors: list[Factor], masses: FloatArray |
 
 
 def _attribute_names(known: tuple[str, ...], attributes: Attributes | None, weight: str | None) -> tuple[str, ...]:
-    names = named_attributes(known if attributes is None else attributes)
+    names = as_attributes(known if attributes is None else attributes)
     if attributes is None:
         names = tuple(name for name in names if name != weight)
     for name in names if weight is None else (*names, weight):
@@ -254,7 +258,9 @@ def _attribute_names(known: tuple[str, ...], attributes: Attributes | None, weig
 def _refuse_missing(names: tuple[str, ...], factors: list[Factor]) -> None:
     rows = {name: factor.missing_rows() for name, factor in zip(names, factors, strict=True)}
     number = len(factors[0].codes)
-    told = {name: f"{len(where)} of {number} rows ({listed(where, 5)})" for name, where in rows.items() if len(where)}
+    told = {
+        name: f"{len(where)} of {number} rows ({join_some(where, 5)})" for name, where in rows.items() if len(where)
+    }
     if told:
         raise _missing_values(told)
 

@@ -19,9 +19,9 @@ import pyarrow.compute as arrow
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import FileFormatError, InvalidTableError
-from purtensor.tables.domain import listed
-from purtensor.tables.io.text_dialect import TextOptions, opened_with
-from purtensor.tables.labels import ascending, recognised_labels
+from purtensor.tables.domain import join_some
+from purtensor.tables.io.text_dialect import TextOptions, advise_option
+from purtensor.tables.labels import ascending, recognise_labels
 
 SPELLINGS: Mapping[str, str] = {
     **dict.fromkeys(
@@ -42,28 +42,28 @@ def missing_among(texts: Sequence[str], options: TextOptions) -> list[bool]:
     return [text.strip() in given for text in texts]
 
 
-def spelled_missing(texts: Sequence[str], options: TextOptions) -> dict[str, str]:
+def find_spellings(texts: Sequence[str], options: TextOptions) -> dict[str, str]:
     """Return the texts that other programs write for a missing value, and whose files have them."""
     decided = {value.strip() for value in (*options.missing_values, *options.not_missing)}
     return {text: SPELLINGS[text.strip()] for text in texts if text.strip() in SPELLINGS.keys() - decided}
 
 
-def refused_spellings(found: Sequence[tuple[str, str, int, int]], rows: int) -> InvalidTableError:
+def spellings_error(found: Sequence[tuple[str, str, int, int]], rows: int) -> InvalidTableError:
     """Return the refusal of such texts: of each its attribute, itself, how many rows have it, and the first of them."""
     told = [
         f"attribute {name!r} has {text!r} in {count} of {rows} rows (first in row {first})"
         for name, text, count, first in found
     ]
     typed = list(dict.fromkeys(text.strip() for _, text, _, _ in found))
-    whose = listed(list(dict.fromkeys(SPELLINGS[text] for text in typed)))
+    whose = join_some(list(dict.fromkeys(SPELLINGS[text] for text in typed)))
     hint = (
-        f"give {opened_with(f'missing_values={typed}')} if that is a missing value (with missing='drop' or "
-        f"missing='category'), or {opened_with(f'not_missing={typed}')} if it is a category"
+        f"give {advise_option(f'missing_values={typed}')} if that is a missing value (with missing='drop' or "
+        f"missing='category'), or {advise_option(f'not_missing={typed}')} if it is a category"
     )
     return InvalidTableError(
-        f"{listed(told, 5)}, {whose} spelling of a missing value; rows are counted from 0; {hint}",
+        f"{join_some(told, 5)}, {whose} spelling of a missing value; rows are counted from 0; {hint}",
         code="spelled-missing",
-        where=listed(told, 5),
+        where=join_some(told, 5),
         got=typed,
         hint=hint,
     )
@@ -73,7 +73,7 @@ def labels_of(texts: Sequence[str], options: TextOptions) -> tuple[pd.Index[Any]
     """Return the labels that distinct texts mean, in ascending order, and the code of each text among them."""
     if options.decimal == ",":
         texts = [_DECIMAL_COMMA.sub(r"\1.\2", text) if _DECIMAL_COMMA.fullmatch(text) else text for text in texts]
-    codes, distinct = pd.factorize(recognised_labels(list(texts)))  # 2 and 2.0 are one
+    codes, distinct = pd.factorize(recognise_labels(list(texts)))  # 2 and 2.0 are one
     order = ascending(pd.Index(distinct))
     return pd.Index(distinct)[order], np.argsort(order)[codes]
 
@@ -83,7 +83,7 @@ def first_fraction(texts: Sequence[str], options: TextOptions) -> int | None:
     texts = [with_point(text, options) for text in texts]
     if not texts or not all(_NUMBER.fullmatch(text.strip()) for text in texts):
         return None
-    if isinstance(recognised_labels(list(texts))[0], str) and not any(_is_padded(text) for text in texts):
+    if isinstance(recognise_labels(list(texts))[0], str) and not any(_is_padded(text) for text in texts):
         return next((k for k, text in enumerate(texts) if not float(text).is_integer()), None)
     return None
 
@@ -102,19 +102,19 @@ def text_frame(table: pa.Table, options: TextOptions, counted: Sequence[str]) ->
     InvalidTableError
         A cell of the columns `counted` that other programs write for a missing value, of which nothing was said.
     """
-    columns = {name: _coded(table.column(name)) for name in table.column_names}
+    columns = {name: _encode(table.column(name)) for name in table.column_names}
     found = [
         (name, text, int((codes == texts.index(text)).sum()), int(np.argmax(codes == texts.index(text))))
         for name, (texts, codes) in columns.items()
         if name in counted
-        for text in spelled_missing(texts, options)
+        for text in find_spellings(texts, options)
     ]
     if found:
-        raise refused_spellings(found, table.num_rows)
+        raise spellings_error(found, table.num_rows)
     return pd.DataFrame({name: _text_column(texts, codes, options) for name, (texts, codes) in columns.items()})
 
 
-def _coded(column: pa.ChunkedArray) -> tuple[list[str], IntArray]:
+def _encode(column: pa.ChunkedArray) -> tuple[list[str], IntArray]:
     """Return the distinct texts of a column, and which of them each row has; -1 where it has none."""
     unified = column.unify_dictionaries().combine_chunks()
     unified = unified.chunk(0) if isinstance(unified, pa.ChunkedArray) else unified
@@ -150,7 +150,7 @@ def with_point(text: str, options: TextOptions) -> str:
 
 def comma_advice(text: str) -> str | None:
     """Return what to type where a text is a number with a decimal comma."""
-    opened = opened_with("decimal=','")
+    opened = advise_option("decimal=','")
     return f"give {opened} if the comma is a decimal separator" if _DECIMAL_COMMA.fullmatch(text) else None
 
 

@@ -12,7 +12,7 @@ from purtensor._options import check_choice
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidTableError, UnknownAttributeError, UnknownCategoryError
 from purtensor.kernels.sums import group_sums
-from purtensor.records.bins import binned_numbers, bins_labelled
+from purtensor.records.bins import bins_labelled, numbers_to_bin
 from purtensor.records.files import RecordFiles, open_records, paths_in
 from purtensor.records.frames import as_frame, column_of, in_flavour, read_records
 from purtensor.records.given_weights import masses_of
@@ -82,7 +82,7 @@ def weights(
     """
     check_choice("kind", kind, ("weight", "factor"))
     check_choice("total", total, ("records", "result"))
-    coded, records = coded_result(result), in_memory(records)
+    coded, records = encode_result(result), in_memory(records)
     rows = profile_rows(records, coded, missing=missing)
     design = design_weights(records, weights, len(rows))
     ratio, sums = _ratios(coded, rows, design)
@@ -108,13 +108,13 @@ def unreached_mass(records: Any, result: Any, *, missing: str = "raise") -> floa
     >>> unreached_mass(people, pt.tabulate({"sex": ["f", "m"]}, weights=[3, 1]))
     0.25
     """
-    coded = coded_result(result)
+    coded = encode_result(result)
     rows = profile_rows(in_memory(records), coded, missing=missing)
     reached = np.unique(rows[rows >= 0])
     return float(1 - coded.values[reached].sum() / coded.total)
 
 
-def coded_result(result: Any) -> CodedTable:
+def encode_result(result: Any) -> CodedTable:
     """Return the distribution of a result, or a table, on its support."""
     return encode(getattr(result, "table", result))
 
@@ -141,12 +141,12 @@ def profile_rows(records: Any, coded: CodedTable, *, missing: str = "raise") -> 
     check_choice("missing", missing, ("raise", "drop", "category"))
     names = coded.domain.attributes
     source = read_records(records)
-    columns = source.select([_known(name, source.names) for name in names])
+    columns = source.select([_require_column(name, source.names) for name in names])
     codes, gaps = [], None
     for name, categories in zip(names, coded.domain.categories, strict=True):
         column = columns[name]
         bins = bins_labelled(categories) if _may_be_numbers(column) else None
-        factor = factorize(column, name) if bins is None else bins.factor(binned_numbers(column, name))
+        factor = factorize(column, name) if bins is None else bins.factor(numbers_to_bin(column, name))
         absent = factor.codes < 0
         if absent.any() and missing == "raise":
             raise InvalidTableError(
@@ -171,7 +171,7 @@ def _may_be_numbers(column: Any) -> bool:
     return column.dtype.is_numeric() or isinstance(column.dtype, nw.Object)  # numbers of a list are objects
 
 
-def _known(name: str, names: tuple[str, ...]) -> str:
+def _require_column(name: str, names: tuple[str, ...]) -> str:
     if name not in names:
         raise UnknownAttributeError.among(name, names, "this set of records")
     return name

@@ -20,7 +20,7 @@ except ImportError:  # an optional extra
 
 from purtensor._optional import require_package
 from purtensor.studies.claims import Claim
-from purtensor.tables.io.atomic import replaced_file
+from purtensor.tables.io.atomic import replace_file
 
 _TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 
@@ -125,7 +125,7 @@ def write_report(report: Report, path: Path, *, command: str = "") -> Path:
         What was typed: stated in the page, with the date.
     """
     text = render(report, {"command": command, "date": date.today().isoformat()} if command else {})
-    with replaced_file(path) as temporary:
+    with replace_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path
 

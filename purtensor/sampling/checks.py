@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.tables.coded import CodedTable, described
+from purtensor.tables.coded import CodedTable, describe_profile
 
 LARGEST_COUNT = 2**53
 """Counts are float64: beyond this, whole numbers are no longer exact."""
@@ -44,7 +44,7 @@ def whole_counts(coded: CodedTable) -> npt.NDArray[np.int64]:
     broken = np.flatnonzero(coded.values != np.floor(coded.values))
     if len(broken):
         row = int(broken[0])
-        profile = described(coded.domain, [code[row] for code in coded.codes])
+        profile = describe_profile(coded.domain, [code[row] for code in coded.codes])
         raise InvalidTableError(
             f"profile ({profile}) has {coded.values[row]}, but counts must be whole numbers; "
             "to draw counts from probabilities use purtensor.sample"

@@ -56,13 +56,13 @@ def sample(p: Table | StoredTable, size: int, *, seed: int | np.random.Generator
     number = whole_size(size)
     rng = generator(seed)
     if isinstance(p, StoredTable):
-        return _stored_sample(p, number, rng)
+        return _sample_stored(p, number, rng)
     coded = encode(p)
     order = canonical_order(coded)
     return _restore(coded, order, multinomial(coded.values[order], number, rng))
 
 
-def _stored_sample(p: StoredTable, size: int, rng: np.random.Generator) -> StoredTable:
+def _sample_stored(p: StoredTable, size: int, rng: np.random.Generator) -> StoredTable:
     require_mass(p)
     masses = np.array([float(read_profiles(p.path, *bounds)[1].sum()) for bounds in p.bounds])
     share = np.zeros(len(masses), dtype=np.int64)

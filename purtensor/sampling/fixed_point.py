@@ -38,14 +38,14 @@ class FixedPoint:
         """Return what is beyond the whole parts, in units."""
         return self.units & (self.one - 1)
 
-    def summed(self, group: IntArray, groups: int) -> FixedPoint:
+    def sum_groups(self, group: IntArray, groups: int) -> FixedPoint:
         """Return the exact sums over groups."""
         sums = np.zeros(groups, dtype=np.int64)
         np.add.at(sums, group, self.units)
         return FixedPoint(sums, self.bits)
 
 
-def fixed_point(masses: FloatArray, total: int) -> FixedPoint:
+def to_fixed_point(masses: FloatArray, total: int) -> FixedPoint:
     """Return the masses scaled to `total`, rounded to units of 2^-40, or coarser ones for totals above four million.
 
     What rounding to units leaves of the total is spread, unit by unit, over profiles that are not whole. Where none of

@@ -88,7 +88,7 @@ def _edges(masses: FixedPoint, index: Sequence[IntArray], rows: Sequence[int], c
             before[index[k]] = reached
             tails.append(before if outwards else inner)
             heads.append(inner if outwards else before)
-            fractions.append(masses.summed(index[k], rows[k]).fraction())
+            fractions.append(masses.sum_groups(index[k], rows[k]).fraction())
             reached = inner[index[k]]
         ends.append(reached)
     return _Edges(

@@ -11,14 +11,14 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from purtensor._interrupts import apart
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.sampling.fixed_point import Units
-from purtensor.sampling.row_bounds import RowBounds, missed
+from purtensor.sampling.row_bounds import RowBounds, total_deviation
 
 _NODES = 100  # of the search tree: a limit in time would make the answer depend on the machine
 _GAP = 0.05
 _PRICE = 20.0  # of one beyond the bounds, where keeping a profile as it is costs one
 
 
-def repaired(start: Units, down: Units, movable: BoolArray, bounds: Sequence[RowBounds]) -> Units:
+def repair(start: Units, down: Units, movable: BoolArray, bounds: Sequence[RowBounds]) -> Units:
     """Return the table that misses the bounds least, and among those one that changes few profiles of `start`.
 
     The search is bounded: what it has not found then is not found, and `start` itself is the worst answer.
@@ -61,7 +61,7 @@ def repaired(start: Units, down: Units, movable: BoolArray, bounds: Sequence[Row
         return start
     table = start.copy()
     table[free] += np.rint(answer.x[: len(free)] * change).astype(np.int64)
-    return table if missed(bounds, table) < missed(bounds, start) else start
+    return table if total_deviation(bounds, table) < total_deviation(bounds, start) else start
 
 
 def _coefficients(index: Sequence[IntArray], rows: Sequence[int], values: FloatArray) -> sparse.csr_array:

@@ -11,10 +11,10 @@ from purtensor.constraints.system import System, align
 from purtensor.errors import InconsistentTargetsError, InvalidOptionError
 from purtensor.sampling.chains import two_chains
 from purtensor.sampling.checks import generator, whole_size
-from purtensor.sampling.fixed_point import LARGEST_TOTAL, fixed_point
+from purtensor.sampling.fixed_point import LARGEST_TOTAL, to_fixed_point
 from purtensor.sampling.flows import round_along_chains
-from purtensor.sampling.repair import repaired
-from purtensor.sampling.row_bounds import RowBounds, missed
+from purtensor.sampling.repair import repair
+from purtensor.sampling.row_bounds import RowBounds, total_deviation
 from purtensor.sampling.splitting import canonical_order
 from purtensor.sampling.vertices import MOST_ROWS, round_at_vertex
 from purtensor.tables.coded import CodedTable, encode
@@ -70,12 +70,12 @@ def round_counts(p: Table, total: int, *, constraints: Constraints = (), seed: i
     >>> pt.round_counts(counts, 30, constraints=pt.marginals_of(counts, "sex | age")).values
     array([10., 10., 10.])
     """
-    whole_total = _checked_total(total)
+    whole_total = _check_total(total)
     rng = generator(seed)
     coded = encode(p)
     marginals = _list(constraints)
     order = canonical_order(coded)
-    masses = fixed_point(coded.values[order], whole_total)
+    masses = to_fixed_point(coded.values[order], whole_total)
     bounds = [_bounds(coded, marginal, order, whole_total) for marginal in marginals]
     rows = [len(bound.lower) for bound in bounds]
     chains = two_chains([frozenset(bound.scope) for bound in bounds], rows)
@@ -84,17 +84,17 @@ def round_counts(p: Table, total: int, *, constraints: Constraints = (), seed: i
         rounded = round_along_chains(masses, [bound.index for bound in bounds], rows, chains, rng)
     else:
         rounded = round_at_vertex(masses, bounds, rng)
-    if missed(bounds, rounded):
+    if total_deviation(bounds, rounded):
         common = set.intersection(*(set(bounds[chain[-1]].scope) for chain in chains if chain))
         movable = _movable(masses.fraction() > 0, _blocks(coded, common)[order], rng)
-        rounded = repaired(rounded, masses.whole(), movable, bounds)
+        rounded = repair(rounded, masses.whole(), movable, bounds)
     values = np.empty(len(order))
     values[order] = rounded
-    deviations = {" ".join(bound.scope): bound.missed_by(rounded) for bound in bounds}
+    deviations = {" ".join(bound.scope): bound.deviation(rounded) for bound in bounds}
     return coded.rebuild(values, name="count", attrs={"deviations": deviations})
 
 
-def _checked_total(total: int) -> int:
+def _check_total(total: int) -> int:
     number = whole_size(total, "total")
     if number > LARGEST_TOTAL:
         raise InvalidOptionError(f"total must be at most 2^42, got {number}: fractions would be too coarse")

@@ -25,12 +25,12 @@ class RowBounds:
         # exact in float64, since totals are at most 2^42
         return np.bincount(self.index, weights=counts, minlength=len(self.lower)).astype(np.int64)
 
-    def missed_by(self, counts: Units) -> float:
+    def deviation(self, counts: Units) -> float:
         """Return by how much the rows' sums lie outside of their bounds, in all."""
         sums = self.sums(counts)
         return float((np.maximum(self.lower - sums, 0) + np.maximum(sums - self.upper, 0)).sum())
 
 
-def missed(bounds: Sequence[RowBounds], counts: Units) -> float:
+def total_deviation(bounds: Sequence[RowBounds], counts: Units) -> float:
     """Return by how much counts miss the bounds of all constraints."""
-    return sum(bound.missed_by(counts) for bound in bounds)
+    return sum(bound.deviation(counts) for bound in bounds)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from purtensor._typing import IntArray
 from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.records.weights import coded_result, design_weights, in_memory, profile_rows
+from purtensor.records.weights import design_weights, encode_result, in_memory, profile_rows
 from purtensor.sampling.checks import generator, whole_size
 from purtensor.sampling.draw import multinomial
 from purtensor.sampling.splitting import canonical_order
@@ -79,7 +79,7 @@ def draw_rows(
     number, rng = whole_size(size), generator(seed)
     if not number:
         raise InvalidOptionError("size must be 1 or more, got 0")
-    coded, records = coded_result(result), in_memory(records)
+    coded, records = encode_result(result), in_memory(records)
     own = profile_rows(records, coded, missing=missing)
     design = design_weights(records, weights, len(own))
     order = canonical_order(coded)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from purtensor._options import check_choice, is_count
 from purtensor._typing import IntArray
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
-from purtensor.records.bins import bin_labels, checked_edges
+from purtensor.records.bins import bin_labels, check_edges
 from purtensor.records.quantiles import MOST_BINS, quantile_edges
 from purtensor.sklearn.columns import has_fractions, is_numeric, numbers, open_columns
 from purtensor.tables.labels import MISSING_CATEGORY
@@ -192,7 +192,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
     def _check_edges(self, names: list[str]) -> dict[str, tuple[float, ...]]:
         positions = find_columns(list(self.edges or ()), names, "edges")
         return {
-            name: checked_edges(edges, f"edges[{name!r}]")
+            name: check_edges(edges, f"edges[{name!r}]")
             for name, edges in zip(positions, (self.edges or {}).values(), strict=True)
         }
 

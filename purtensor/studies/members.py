@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from purtensor.errors import FileFormatError, InvalidOptionError
 from purtensor.projection.executing import Failure, outcomes
-from purtensor.tables.io.atomic import replaced_file
+from purtensor.tables.io.atomic import replace_file
 from purtensor.tables.io.read_errors import reading
 
 Member = Mapping[str, npt.NDArray[Any]]
@@ -157,5 +157,5 @@ def _write(store: Path | None, found: Mapping[int, Member]) -> None:
     arrays: dict[str, Any] = {name: np.stack([found[k][name] for k in members]) for name in found[members[0]]}
     archive = io.BytesIO()  # numpy 1 leaves an archive open where writing fails, which raises a warning later
     np.savez(archive, member=np.array(members), **arrays)
-    with replaced_file(store) as path:
+    with replace_file(store) as path:
         path.write_bytes(archive.getbuffer())

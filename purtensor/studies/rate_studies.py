@@ -18,7 +18,7 @@ from purtensor.problems.named import NamedProblem
 from purtensor.problems.registry import variant
 from purtensor.projection.convergence import convergence_rate
 from purtensor.projection.executing import Failure, outcomes
-from purtensor.projection.interruption import ended, what_is_missing
+from purtensor.projection.interruption import require_uninterrupted, what_is_missing
 from purtensor.projection.project import project
 from purtensor.solving.solvers.ipf.solver import IPF
 
@@ -198,7 +198,7 @@ def sweeps_to(problem: NamedProblem, tolerance: float, most: int = MOST_SWEEPS) 
     KeyboardInterrupt
         After Ctrl-C: sweeps that were not made are not counted.
     """
-    result = ended(
+    result = require_uninterrupted(
         project(
             problem.reference,
             problem.constraints,
@@ -214,7 +214,9 @@ def sweeps_to(problem: NamedProblem, tolerance: float, most: int = MOST_SWEEPS) 
 
 def _slowness(problem: NamedProblem) -> dict[str, Any]:
     """Return the predicted rate and what sets it; missing where nothing meets the constraints."""
-    result = ended(project(problem.reference, problem.constraints, certificate=False, on_failure="return"))
+    result = require_uninterrupted(
+        project(problem.reference, problem.constraints, certificate=False, on_failure="return")
+    )
     if not result.converged:
         return dict(_UNKNOWN)
     rate = convergence_rate(result)

@@ -16,7 +16,7 @@ from purtensor.inference.delta_method import standard_errors
 from purtensor.problems.registry import generate, load
 from purtensor.projection.convergence import convergence_rate
 from purtensor.projection.diagnose import diagnose
-from purtensor.projection.interruption import ended
+from purtensor.projection.interruption import require_uninterrupted
 from purtensor.projection.project import project
 from purtensor.projection.relax import relax
 from purtensor.projection.result import Projection
@@ -44,13 +44,15 @@ def _project(family: str, **sizes: int) -> None:
     """Project with every solver; how many rows a constraint has sets the type of the codes."""
     problem = generate(family, seed=1, **sizes)
     for solver in _SOLVERS:
-        ended(project(problem.reference, problem.constraints, solver=solver, max_iterations=60, on_failure="return"))
+        require_uninterrupted(
+            project(problem.reference, problem.constraints, solver=solver, max_iterations=60, on_failure="return")
+        )
 
 
 def _diagnose(name: str) -> None:
     problem = load(name)
     diagnose(problem.reference, problem.constraints)
-    ended(project(problem.reference, problem.constraints, on_failure="return"))
+    require_uninterrupted(project(problem.reference, problem.constraints, on_failure="return"))
 
 
 def _relax() -> None:
@@ -80,7 +82,7 @@ def _count() -> None:
 def _transport() -> None:
     places = {"origin": range(72), "destination": range(64)}
     near = xr.DataArray(np.exp(-np.abs(np.subtract.outer(np.arange(72), np.arange(64))) / 30.0), coords=places)
-    ended(project(near, marginals_of(near * 0.0 + 1.0 / near.size, [("origin",), ("destination",)])))
+    require_uninterrupted(project(near, marginals_of(near * 0.0 + 1.0 / near.size, [("origin",), ("destination",)])))
 
 
 EXERCISES: Mapping[str, Callable[[], object]] = MappingProxyType(

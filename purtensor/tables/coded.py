@@ -14,7 +14,7 @@ from xarray.indexes import Index, PandasIndex
 
 from purtensor._typing import FloatArray, IntArray, Profile, Table
 from purtensor.errors import InvalidTableError
-from purtensor.tables.domain import PROFILE, Domain, listed
+from purtensor.tables.domain import PROFILE, Domain, join_some
 from purtensor.tables.grouping import first_repeated, place_type, places, profile_keys
 from purtensor.tables.masses import as_masses
 
@@ -75,7 +75,7 @@ class CodedTable:
 
     def describe(self, row: int) -> str:
         """Return one profile of the support as text, such as 'sex=male, race=white'."""
-        return described(self.domain, [code[row] for code in self.codes])
+        return describe_profile(self.domain, [code[row] for code in self.codes])
 
     def keys(self) -> tuple[IntArray, int]:
         """Return an int64 key a profile in lexicographic order of the codes, and a bound that all keys are below."""
@@ -103,7 +103,7 @@ def label_of(domain: Domain, codes: Sequence[Any]) -> Profile:
     return tuple(index[int(code)] for index, code in zip(domain.categories, codes, strict=True))
 
 
-def described(domain: Domain, codes: Sequence[Any]) -> str:
+def describe_profile(domain: Domain, codes: Sequence[Any]) -> str:
     """Return a profile as text for messages, such as 'sex=male, race=white'."""
     return ", ".join(f"{name}={label}" for name, label in zip(domain.attributes, label_of(domain, codes), strict=True))
 
@@ -187,11 +187,11 @@ def encode(table: Table, *, allow_empty: bool = False, copy: bool = True) -> Cod
         float64 cannot hold, or repeated profiles; the message names the profile.
     """
     domain = domain_of(table)
-    stored = stored_codes(table, domain) if is_sparse(table) else None
+    stored = read_codes(table, domain) if is_sparse(table) else None
 
     def fail(position: int, what: str) -> NoReturn:
         codes = np.unravel_index(position, table.shape) if stored is None else [c[position] for c in stored]
-        raise InvalidTableError(f"profile ({described(domain, codes)}) {what}")
+        raise InvalidTableError(f"profile ({describe_profile(domain, codes)}) {what}")
 
     # row by row, the order in which positions are counted everywhere
     values = as_masses(np.asarray(table.values).reshape(-1), fail)
@@ -232,7 +232,7 @@ def code_type(size: int) -> np.dtype[np.signedinteger[Any]]:
     return next(np.dtype(kind) for kind in (np.int8, np.int16, np.int32, np.int64) if size <= np.iinfo(kind).max)
 
 
-def stored_codes(table: Table, domain: Domain) -> tuple[IntArray, ...]:
+def read_codes(table: Table, domain: Domain) -> tuple[IntArray, ...]:
     """Return for each attribute the category code of every profile that a sparse table stores, zeros included.
 
     Raises
@@ -247,7 +247,7 @@ def stored_codes(table: Table, domain: Domain) -> tuple[IntArray, ...]:
             raise InvalidTableError(f"attribute {name!r} is missing in profile number {int(np.argmin(code))}")
     again = first_repeated(codes, domain.sizes)
     if again is not None:
-        profile = described(domain, [code[again] for code in codes])
+        profile = describe_profile(domain, [code[again] for code in codes])
         raise InvalidTableError(
             f"profile ({profile}) occurs twice; sum its values, for example with purtensor.tabulate"
         )
@@ -310,7 +310,7 @@ def like(template: Table, domain: Domain, codes: Sequence[IntArray], values: Flo
     return dense_table(domain, dense, **names)
 
 
-def shown(table: Table, most: int = 5) -> str:
+def describe_table(table: Table, most: int = 5) -> str:
     """Return one line about a table for messages: its attributes and sizes."""
     domain = domain_of(table)
-    return listed((f"{n} ({k})" for n, k in zip(domain.attributes, domain.sizes, strict=True)), most)
+    return join_some((f"{n} ({k})" for n, k in zip(domain.attributes, domain.sizes, strict=True)), most)

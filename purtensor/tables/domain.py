@@ -68,13 +68,13 @@ def is_boolean(label: Any) -> bool:
     return type(label).__name__ in {"bool", "bool_"}
 
 
-def listed(values: Iterable[Any], most: int = 8) -> str:
+def join_some(values: Iterable[Any], most: int = 8) -> str:
     """Return the values as text for a message, the tail counted when there are many."""
     items = [str(value) for value in values]
     return ", ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
-def named_attributes(attributes: str | Iterable[str], domain: Domain | None = None) -> tuple[str, ...]:
+def as_attributes(attributes: str | Iterable[str], domain: Domain | None = None) -> tuple[str, ...]:
     """Return attribute names as a tuple, each checked: known in `domain`, none twice; a single name may stand alone."""
     found = [attributes] if isinstance(attributes, str) else items_of(attributes)
     if found is None or not all(isinstance(name, Hashable) for name in found):

@@ -15,7 +15,7 @@ import pandas as pd
 
 from purtensor._typing import IntArray
 from purtensor.errors import InvalidTableError
-from purtensor.tables.domain import listed
+from purtensor.tables.domain import join_some
 from purtensor.tables.masses import LARGEST_EXACT_INTEGER
 from purtensor.tables.suspects import is_named_like_count
 
@@ -65,7 +65,7 @@ def factorize(column: nw.Series[Any], attribute: str, numbers: IntArray | None =
     codes = np.full(len(column), -1, dtype=np.int64)
     if isinstance(column.dtype, nw.String | nw.Categorical | nw.Enum):
         labels = present.unique().to_list()
-        categories = _declared_categories(column)
+        categories = _find_categories(column)
         if categories is None:
             categories = sorted(labels)
         elif None in categories:
@@ -109,7 +109,7 @@ def _zone(attribute: str) -> InvalidTableError:
     )
 
 
-def _declared_categories(column: nw.Series[Any]) -> list[Any] | None:
+def _find_categories(column: nw.Series[Any]) -> list[Any] | None:
     if isinstance(column.dtype, nw.Enum):
         return list(column.dtype.categories)
     # of no rows pyarrow does not know the categories
@@ -135,7 +135,8 @@ def _sort(values: pd.Series[Any], attribute: str, rows: IntArray | None = None) 
         types = sorted(examples)
         parts = [f"{examples[name]!r} ({name})" for name in types]
         raise InvalidTableError(
-            f"attribute {attribute!r} has labels of type {listed(types)}, such as {listed(parts)}; the labels of one "
+            f"attribute {attribute!r} has labels of type {join_some(types)}, such as {join_some(parts)}; the labels "
+            "of one "
             "attribute must all be strings, integers, booleans, intervals or dates: convert them to one of these",
             code="mixed-labels",
             where=attribute,
@@ -160,13 +161,13 @@ def _whole_numbers(values: pd.Series[Any], attribute: str, rows: IntArray | None
     if not whole.all():
         bad = int(np.argmin(whole))
         row = int(np.flatnonzero(known)[bad])
-        raise refused_fraction(attribute, str(numbers[bad]), int(row if rows is None else rows[row]))
+        raise fraction_error(attribute, str(numbers[bad]), int(row if rows is None else rows[row]))
     integers = np.zeros(len(values), dtype=np.int64)
     integers[known] = numbers.astype(np.int64)
     return pd.Series(pd.arrays.IntegerArray(integers, ~known))
 
 
-def refused_fraction(attribute: str, number: str, row: int) -> InvalidTableError:
+def fraction_error(attribute: str, number: str, row: int) -> InvalidTableError:
     """Return the refusal of a number that names no category."""
     counted = f"give weights={attribute!r} if it is the number of individuals per row, or " * is_named_like_count(
         attribute

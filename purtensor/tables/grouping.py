@@ -47,14 +47,14 @@ def distinct_keys(keys: IntArray, bound: int) -> tuple[IntArray, IntArray]:
         begins = _begins(keys)
         return np.flatnonzero(begins), np.cumsum(begins) - 1
 
-    def sorted_out() -> tuple[IntArray, IntArray]:
+    def sort_keys() -> tuple[IntArray, IntArray]:
         order = np.argsort(keys)  # of equal keys in any order, which takes half the time: the first is found after
         begins = _begins(keys[order])
         group = np.empty(len(keys), dtype=np.int64)
         group[order] = np.cumsum(begins) - 1
         return np.minimum.reduceat(order, np.flatnonzero(begins)), group
 
-    return apart(sorted_out) if len(keys) > MANY else sorted_out()
+    return apart(sort_keys) if len(keys) > MANY else sort_keys()
 
 
 def _begins(ordered: IntArray) -> npt.NDArray[np.bool_]:

@@ -109,14 +109,14 @@ def decode_labels(labels: Any, kind: str) -> pd.Index[Any]:
     return plain_index(texts)
 
 
-def recognised_labels(texts: list[str]) -> pd.Index[Any]:
+def recognise_labels(texts: list[str]) -> pd.Index[Any]:
     """Return the labels that a plain text file means: integers, booleans or intervals where all texts are, else text.
 
     Integers may have zeros behind a point, as other programs write them: 2.0 is 2; 007 is text. Intervals must be
     written as `label_text` writes them. Beside labels of these types `missing` stays the category of missing values.
     """
     if MISSING_CATEGORY in texts and len(texts) > 1:
-        others = recognised_labels([text for text in texts if text != MISSING_CATEGORY]).tolist()
+        others = recognise_labels([text for text in texts if text != MISSING_CATEGORY]).tolist()
         if not isinstance(others[0], str):
             typed = iter(others)
             return pd.Index([text if text == MISSING_CATEGORY else next(typed) for text in texts], dtype=object)

@@ -12,12 +12,12 @@ from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import (
     dense_table,
-    described,
+    describe_profile,
+    describe_table,
     domain_of,
     is_sparse,
-    shown,
+    read_codes,
     sparse_table,
-    stored_codes,
 )
 from purtensor.tables.domain import PROFILE, Domain
 from purtensor.tables.masses import as_float64
@@ -54,10 +54,10 @@ def to_dense(table: Table, fill_value: float = 0.0) -> Table:
         return _in_float64(table, _numbers(table, domain))
     require_memory(
         8 * domain.size,
-        f"a dense table over {shown(table)}, {domain.size} profiles,",
+        f"a dense table over {describe_table(table)}, {domain.size} profiles,",
         "use the sparse layout, or a marginal",
     )
-    codes = stored_codes(table, domain)
+    codes = read_codes(table, domain)
     given = _numbers(table, domain, codes)
     try:
         values = np.full(domain.sizes, fill_value, dtype=np.float64)
@@ -93,12 +93,14 @@ def to_sparse(table: Table, keep_zeros: bool = False) -> Table:
     check_flag("keep_zeros", keep_zeros)
     domain = domain_of(table)
     if is_sparse(table):
-        table = _in_float64(table, _numbers(table, domain, stored_codes(table, domain)))
+        table = _in_float64(table, _numbers(table, domain, read_codes(table, domain)))
         return table if keep_zeros or np.all(table.values) else table.isel({PROFILE: np.flatnonzero(table.values)})
     values = _numbers(table, domain)
     stored = len(values) if keep_zeros else int(np.count_nonzero(values))
     # values, positions and codes, of 8 bytes each while they are made
-    require_memory(8 * stored * (2 + len(domain.sizes)), f"a sparse table of {stored} profiles over {shown(table)}")
+    require_memory(
+        8 * stored * (2 + len(domain.sizes)), f"a sparse table of {stored} profiles over {describe_table(table)}"
+    )
     positions = np.arange(stored) if keep_zeros else np.flatnonzero(values)
     codes = np.unravel_index(positions, domain.sizes)
     return sparse_table(domain, codes, values[positions], name=table.name, attrs=dict(table.attrs))
@@ -114,6 +116,6 @@ def _numbers(table: Table, domain: Domain, codes: Sequence[IntArray] = ()) -> Fl
 
     def fail(position: int, what: str) -> NoReturn:
         at = [code[position] for code in codes] if codes else np.unravel_index(position, table.shape)
-        raise InvalidTableError(f"profile ({described(domain, at)}) {what}")
+        raise InvalidTableError(f"profile ({describe_profile(domain, at)}) {what}")
 
     return as_float64(np.asarray(table.values).reshape(-1), fail)

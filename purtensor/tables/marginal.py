@@ -11,9 +11,9 @@ from purtensor.errors import InvalidOptionError
 from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import CodedTable, dense_table, encode, like
 from purtensor.tables.dense_sums import dense_sums
-from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.domain import Domain, as_attributes
 from purtensor.tables.grouping import codes_of_keys, group_profiles
-from purtensor.tables.store.open_store import StoredTable, stored_marginal
+from purtensor.tables.store.open_store import StoredTable, sum_stored
 
 
 def marginal(table: Table | StoredTable, attributes: Attributes) -> Table:
@@ -38,15 +38,15 @@ def marginal(table: Table | StoredTable, attributes: Attributes) -> Table:
     array([2., 1.])
     """
     if isinstance(table, StoredTable):
-        return stored_marginal(table, attributes)
+        return sum_stored(table, attributes)
     coded = encode(table, copy=False)
-    scope = named_attributes(attributes, coded.domain)
+    scope = as_attributes(attributes, coded.domain)
     return Marginals(coded, [scope]).table(scope, table.name)
 
 
 def marginalize(coded: CodedTable, attributes: Sequence[str]) -> tuple[Domain, tuple[IntArray, ...], FloatArray]:
     """Return the domain, codes and sums of a marginal of a table that is encoded already."""
-    return Marginals(coded, [attributes]).coded(attributes)
+    return Marginals(coded, [attributes]).sums_over(attributes)
 
 
 _LARGE = 1 << 16
@@ -76,7 +76,7 @@ class Marginals:
         """Whether they were summed over the cells of a dense table, in parts that add up without rounding."""
         return bool(self._dense)
 
-    def coded(self, scope: Sequence[str]) -> tuple[Domain, tuple[IntArray, ...], FloatArray]:
+    def sums_over(self, scope: Sequence[str]) -> tuple[Domain, tuple[IntArray, ...], FloatArray]:
         """Return the domain, codes and sums over one of the scopes."""
         domain = self._coded.domain.select(scope)
         if not self.of_cells:
@@ -90,7 +90,7 @@ class Marginals:
         """Return the sums over one of the scopes in the layout of the table."""
         if self.of_cells:
             return dense_table(self._coded.domain.select(scope), self._dense[tuple(scope)], name=name)
-        return like(self._coded.template, *self.coded(scope), name=name)
+        return like(self._coded.template, *self.sums_over(scope), name=name)
 
 
 def _cells(coded: CodedTable) -> FloatArray | None:

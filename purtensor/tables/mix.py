@@ -15,7 +15,7 @@ from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import CodedTable, encode, like
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.translate import category_map, translated
+from purtensor.tables.translate import category_map, translate_codes
 
 
 def mix(tables: Iterable[Table], weights: Iterable[float]) -> Table:
@@ -55,7 +55,7 @@ def mix(tables: Iterable[Table], weights: Iterable[float]) -> Table:
     factors = _factors(weights, len(given))
     coded = [encode(table) for table in given]
     domain = _union(coded)
-    columns = [translated(table, domain) for table in coded]
+    columns = [translate_codes(table, domain) for table in coded]
     group, codes = group_profiles([np.concatenate(parts) for parts in zip(*columns, strict=True)], domain.sizes)
     # an overflow is refused below, in words
     with np.errstate(over="ignore"):

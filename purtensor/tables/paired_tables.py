@@ -15,10 +15,10 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.errors import UnknownAttributeError, UnknownCategoryError
 from purtensor.tables.coded import CodedTable
-from purtensor.tables.domain import Domain, listed
+from purtensor.tables.domain import Domain, join_some
 from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.translate import translated
+from purtensor.tables.translate import translate_codes
 
 _SPLIT = 2.0**27 + 1.0  # Veltkamp: halves of a float64 whose products are exact
 
@@ -161,13 +161,13 @@ def _upper_half(a: FloatArray | np.float64) -> FloatArray:
 
 def _translate(coded: CodedTable, name: str, onto: Domain, onto_name: str) -> tuple[IntArray, ...]:
     """Return the codes of a table in the categories of another, every one of them known there."""
-    columns = translated(coded, onto)
+    columns = translate_codes(coded, onto)
     for attribute, column, categories in zip(onto.attributes, columns, onto.categories, strict=True):
         if len(column) and column.min() < 0:
             own = coded.domain.position(attribute)
             category = coded.domain.categories[own][coded.codes[own][int(np.argmin(column))]]
             raise UnknownCategoryError(
                 f"{name} has mass in {attribute}={category}, a category that {onto_name} does not list (it has "
-                f"{listed(categories)}); labels are compared with their types"
+                f"{join_some(categories)}); labels are compared with their types"
             )
     return columns

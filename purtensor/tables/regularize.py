@@ -11,11 +11,11 @@ from purtensor._options import is_number
 from purtensor._typing import Attributes, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import CodedTable, encode, is_sparse, like
-from purtensor.tables.domain import Domain, named_attributes
+from purtensor.tables.domain import Domain, as_attributes
 from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.memory import require_memory
 from purtensor.tables.probabilities import are_probabilities, is_one
-from purtensor.tables.supports import crossed_support, declared_support
+from purtensor.tables.supports import cross_support, take_support
 
 
 def empirical(counts: Table) -> Table:
@@ -78,9 +78,9 @@ def uniform(table: Table, *, support: str | Table = "observed") -> Table:
         profiles = len(coded.values)
         return coded.rebuild(np.full(profiles, 1.0 / profiles), name="probability")
     if isinstance(support, str):
-        domain, codes, observed = crossed_support(coded, (), support)
+        domain, codes, observed = cross_support(coded, (), support)
     else:
-        domain, codes, observed = declared_support(coded, support)
+        domain, codes, observed = take_support(coded, support)
     if not is_sparse(table):
         require_memory(8 * domain.size, f"a dense table of {domain.size} profiles")
     values = np.full(len(observed), 1.0 / len(observed))
@@ -142,14 +142,14 @@ def regularize(
     if not (is_number(strength) and 0 <= strength < math.inf):
         raise InvalidOptionError(f"strength must be a finite pseudo-count of at least 0, got {strength!r}")
     coded = encode(counts)
-    responses = named_attributes(response, coded.domain)
+    responses = as_attributes(response, coded.domain)
     if not responses:
         raise InvalidOptionError("response must name the attribute to predict, got none")
     size, mass = _sample_size(coded, total)
     if isinstance(support, str):
-        domain, codes, observed = crossed_support(coded, responses, support)
+        domain, codes, observed = cross_support(coded, responses, support)
     else:
-        domain, codes, observed = declared_support(coded, support)
+        domain, codes, observed = take_support(coded, support)
     profiles = len(observed)
     strength = float(strength)
     share = profiles * (strength / size)
@@ -166,7 +166,7 @@ def regularize(
         "profiles": profiles,
         "total": size,
         "washed_out_share": share,
-        "left_out": _left_out(domain, codes),
+        "left_out": _find_unused(domain, codes),
     }
     if not is_sparse(counts):
         require_memory(8 * domain.size, f"a dense table of {domain.size} profiles")
@@ -192,7 +192,7 @@ def _sample_size(coded: CodedTable, total: float | None) -> tuple[float, float]:
     return total, mass
 
 
-def _left_out(domain: Domain, codes: Sequence[IntArray]) -> list[str]:
+def _find_unused(domain: Domain, codes: Sequence[IntArray]) -> list[str]:
     """Return the categories without a profile, as text such as 'age=old'."""
     lost = []
     for name, categories, column in zip(domain.attributes, domain.categories, codes, strict=True):

@@ -10,14 +10,14 @@ import pandas as pd
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.tables.coded import CodedTable, described, encode
+from purtensor.tables.coded import CodedTable, describe_profile, encode
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.memory import require_memory
-from purtensor.tables.translate import category_map, translated
+from purtensor.tables.translate import category_map, translate_codes
 
 
-def crossed_support(
+def cross_support(
     coded: CodedTable, responses: tuple[str, ...], support: str
 ) -> tuple[Domain, tuple[IntArray, ...], FloatArray]:
     """Return the domain, codes and values of a table on all combinations of observed categories with profiles.
@@ -63,7 +63,7 @@ def crossed_support(
     return coded.domain, sorted_codes, values
 
 
-def declared_support(coded: CodedTable, support: Any) -> tuple[Domain, tuple[IntArray, ...], FloatArray]:
+def take_support(coded: CodedTable, support: Any) -> tuple[Domain, tuple[IntArray, ...], FloatArray]:
     """Return the domain, codes and values of a table on the positive profiles of `support`, in category order.
 
     Categories that only the support has mass in join the domain, after the others.
@@ -78,7 +78,7 @@ def declared_support(coded: CodedTable, support: Any) -> tuple[Domain, tuple[Int
     if extra:
         raise InvalidTableError(f"the support has the attribute {extra[0]!r}, which the counts do not have")
     domain = _with_categories_of(coded.domain, declared)
-    onto = translated(declared, domain)
+    onto = translate_codes(declared, domain)
     joint = [np.concatenate([theirs, ours]) for theirs, ours in zip(onto, coded.codes, strict=True)]
     group, codes = group_profiles(joint, domain.sizes)
     profiles = len(declared.values)
@@ -88,7 +88,7 @@ def declared_support(coded: CodedTable, support: Any) -> tuple[Domain, tuple[Int
     outside = np.flatnonzero(~supported[ours])
     if len(outside):
         row = int(outside[0])
-        profile = described(coded.domain, [code[row] for code in coded.codes])
+        profile = describe_profile(coded.domain, [code[row] for code in coded.codes])
         raise InvalidTableError(
             f"profile ({profile}) has {coded.values[row]:g}, but the support does not have it ({len(outside)} such "
             "profiles in all); an observed profile cannot be a structural zero: correct the counts or the support"

@@ -32,7 +32,7 @@ def _is_plain(index: pd.Index[Any]) -> bool:
     return isinstance(index.dtype, np.dtype) and index.dtype.kind in "biuf"
 
 
-def translated(coded: CodedTable, onto: Domain) -> tuple[IntArray, ...]:
+def translate_codes(coded: CodedTable, onto: Domain) -> tuple[IntArray, ...]:
     """Return the codes of `coded`, attributes in the order of `onto`, in its categories; -1 where unknown.
 
     Raises

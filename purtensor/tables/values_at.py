@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray, Table
-from purtensor.tables.coded import domain_of, is_sparse, stored_codes
+from purtensor.tables.coded import domain_of, is_sparse, read_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map
 
 
-def known_rows(table: Table, domain: Domain) -> tuple[list[IntArray], FloatArray]:
+def find_rows(table: Table, domain: Domain) -> tuple[list[IntArray], FloatArray]:
     """Return the codes of a table's profiles in a domain, and their values; profiles that it does not know left out."""
     own = domain_of(table)
     flat = np.asarray(table.values, dtype=np.float64).reshape(-1)
-    stored = stored_codes(table, own) if is_sparse(table) else np.unravel_index(np.arange(flat.size), table.shape)
+    stored = read_codes(table, own) if is_sparse(table) else np.unravel_index(np.arange(flat.size), table.shape)
     columns = []
     for name, categories in zip(domain.attributes, domain.categories, strict=True):
         position = own.position(name)
@@ -28,7 +28,7 @@ def known_rows(table: Table, domain: Domain) -> tuple[list[IntArray], FloatArray
 
 def look_up(table: Table, domain: Domain, codes: Sequence[IntArray]) -> FloatArray:
     """Return the table's value at each profile of the domain given by codes, 0 where the table has none."""
-    columns, flat = known_rows(table, domain)
+    columns, flat = find_rows(table, domain)
     joint = [np.concatenate([wanted, column]) for wanted, column in zip(codes, columns, strict=True)]
     group, _ = group_profiles(joint, domain.sizes)
     # in the joint groups the wanted profiles come first, the table's own after them

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.errors import InvalidTableError, UnknownCategoryError
-from purtensor.tables.coded import CodedTable, described, domain_of, encode, is_sparse, stored_codes
+from purtensor.tables.coded import CodedTable, describe_profile, domain_of, encode, is_sparse, read_codes
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.translate import category_map, translated
+from purtensor.tables.translate import category_map, translate_codes
 
 LongArray = npt.NDArray[np.longdouble]
 
@@ -182,7 +182,7 @@ def gather(claims: Claims) -> Evidence:
 
 
 def _masses_on(reference: CodedTable, table: CodedTable) -> tuple[FloatArray, str]:
-    codes = _known(translated(table, reference.domain), reference.domain, "the table")
+    codes = _known(translate_codes(table, reference.domain), reference.domain, "the table")
     group = _groups([reference.codes, codes], reference.domain)
     count = len(reference.values)
     at = np.full(int(group.max()) + 1, -1, dtype=np.int64)
@@ -191,12 +191,12 @@ def _masses_on(reference: CodedTable, table: CodedTable) -> tuple[FloatArray, st
     masses = np.zeros(count)
     masses[place[place >= 0]] = table.values[place >= 0]
     strays = np.flatnonzero(place < 0)
-    return masses, described(reference.domain, [code[strays[0]] for code in codes]) if len(strays) else ""
+    return masses, describe_profile(reference.domain, [code[strays[0]] for code in codes]) if len(strays) else ""
 
 
 def _block(reference: CodedTable, target: CodedTable, potentials: Table, named: Table | None) -> Block:
     domain = reference.domain.select(target.domain.attributes)
-    target_codes = _known(translated(target, domain), domain, "a target")
+    target_codes = _known(translate_codes(target, domain), domain, "a target")
     codes, found = _on_rows(potentials, domain)
     named_codes, names = _on_rows(potentials if named is None else named, domain)
     group = _groups([reference.columns(domain.attributes), target_codes, codes, named_codes], domain)
@@ -215,7 +215,7 @@ def _block(reference: CodedTable, target: CodedTable, potentials: Table, named: 
 def _on_rows(table: Table, domain: Domain) -> tuple[list[IntArray], FloatArray]:
     """Return the codes and values of what a table over rows lists, in the categories of a domain."""
     own = domain_of(table)
-    stored = stored_codes(table, own) if is_sparse(table) else _every_code(table)
+    stored = read_codes(table, own) if is_sparse(table) else _every_code(table)
     maps = [
         category_map(own.select([name]).categories[0], labels)
         for name, labels in zip(domain.attributes, domain.categories, strict=True)

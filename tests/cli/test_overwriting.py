@@ -10,7 +10,7 @@ import pytest
 import purtensor as pt
 from purtensor.cli.main import BAD_INPUT, main
 from purtensor.errors import InvalidOptionError
-from purtensor.tables.io.atomic import keep_files, replaced_file
+from purtensor.tables.io.atomic import keep_files, replace_file
 
 ROLES = ["--response", "hired", "--protected", "sex"]
 GOOD = "hired,sex,degree\n" + "no,f,no\nno,m,yes\nyes,f,yes\nyes,m,no\n" * 2
@@ -114,7 +114,7 @@ def test_replaced_file__written_twice_was_not_there_before(tmp_path):
     with keep_files([]) as written:
         for text in ("once", "again"):
             for one in (path, old):
-                with replaced_file(one) as temporary:
+                with replace_file(one) as temporary:
                     temporary.write_text(text)
     assert written.replaced == [old]
     assert path.read_text() == "again"

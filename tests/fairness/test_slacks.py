@@ -8,7 +8,7 @@ import pytest
 import purtensor as pt
 from purtensor.fairness.parity_violation import parity_violation
 from purtensor.fairness.slacks import Slacks
-from purtensor.projection.relax import relaxed_question
+from purtensor.projection.relax import build_relaxation
 
 ROLES = {"response": "y", "protected": "s"}
 
@@ -18,7 +18,7 @@ def problem():
     codes = np.array(np.meshgrid(range(2), range(3), range(4))).reshape(3, -1)
     counts = pt.tabulate(dict(zip("ysx", codes)), weights=rng.integers(1, 50, codes.shape[1]))
     f = pt.empirical(counts)
-    return f, relaxed_question(f, pt.pur(f, **ROLES), (0,), "l1", 1.0)
+    return f, build_relaxation(f, pt.pur(f, **ROLES), (0,), "l1", 1.0)
 
 
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.1])

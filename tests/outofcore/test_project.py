@@ -12,7 +12,7 @@ import xarray as xr
 
 import purtensor as pt
 from purtensor.outofcore.project import project_stored
-from purtensor.projection.result import stored_form
+from purtensor.projection.result import as_stored
 
 pytest.importorskip("zarr")
 
@@ -144,7 +144,7 @@ def test_project__any_chunks_and_parts_have_the_same_answer(tmp_path):
         stored = pt.store_table(table, tmp_path / f"{number}.zarr", chunk=chunk)
         assert_equal(project_stored(stored, constraints, part_profiles=part), expected)
     shuffled = table[np.random.default_rng(0).permutation(table.size)].chunk({"profile": 31})
-    assert_equal(stored_form(pt.project(shuffled, constraints)), expected)
+    assert_equal(as_stored(pt.project(shuffled, constraints)), expected)
 
 
 @pytest.mark.parametrize("solver", [pt.Newton(), pt.LBFGS()], ids=repr)

@@ -13,7 +13,7 @@ from purtensor.fairness import proxies as proxies_module
 from purtensor.fairness.parity_violation import least_violating
 from purtensor.fairness.slacks import Slacks
 from purtensor.projection import marginal_question
-from purtensor.projection.interruption import ended, interrupting, is_interrupted, what_is_missing
+from purtensor.projection.interruption import interrupting, is_interrupted, require_uninterrupted, what_is_missing
 from purtensor.solving.dual import answer as answer_module
 from purtensor.solving.dual.watch import Watch
 
@@ -65,9 +65,9 @@ def test_ended__raises_for_what_ctrl_c_ended_only():
     assert cut.termination is pt.results.Termination.INTERRUPTED
     assert is_interrupted(cut)
     assert not is_interrupted(short)
-    assert ended(short) is short
+    assert require_uninterrupted(short) is short
     with pytest.raises(KeyboardInterrupt):
-        ended(cut)
+        require_uninterrupted(cut)
 
 
 def test_interrupting__turns_the_error_of_an_interrupted_projection_only():
@@ -136,7 +136,7 @@ def test_relax__gives_back_the_state_so_far(penalty, monkeypatch):
     assert (result.table.values >= 0.0).all()
     assert not result.certified
     with pytest.raises(KeyboardInterrupt):
-        ended(result)
+        require_uninterrupted(result)
 
 
 def test_relax__raises_with_the_state_so_far(monkeypatch):

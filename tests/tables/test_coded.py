@@ -7,7 +7,7 @@ import xarray as xr
 from hypothesis import given
 
 import purtensor as pt
-from purtensor.tables.coded import dense_table, domain_of, encode, is_sparse, like, shown, sparse_table
+from purtensor.tables.coded import dense_table, describe_table, domain_of, encode, is_sparse, like, sparse_table
 from purtensor.tables.domain import Domain
 from tests.tables.drawn import as_dict, sparse_tables
 
@@ -148,7 +148,7 @@ def test_is_sparse__also_with_a_single_attribute():
 
 
 def test_shown__names_sizes():
-    assert shown(dense_table(DOMAIN, np.ones((2, 3)))) == "sex (2), age (3)"
+    assert describe_table(dense_table(DOMAIN, np.ones((2, 3)))) == "sex (2), age (3)"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import purtensor as pt
-from purtensor.tables.domain import Domain, is_same_category, listed, named_attributes
+from purtensor.tables.domain import Domain, as_attributes, is_same_category, join_some
 
 DOMAIN = Domain(("sex", "age"), (pd.Index(["m", "f"]), pd.Index([1, 0, 2])))
 
@@ -48,17 +48,17 @@ def test_is_same_category__booleans_are_no_numbers(one, other, same):
 
 
 def test_listed__counts_the_tail():
-    assert listed(range(5), 3) == "0, 1, 2 and 2 more"
-    assert listed([1]) == "1"
+    assert join_some(range(5), 3) == "0, 1, 2 and 2 more"
+    assert join_some([1]) == "1"
 
 
 def test_named_attributes__one_name_may_stand_alone():
-    assert named_attributes("age", DOMAIN) == ("age",)
-    assert named_attributes(iter(["age", "sex"]), DOMAIN) == ("age", "sex")
+    assert as_attributes("age", DOMAIN) == ("age",)
+    assert as_attributes(iter(["age", "sex"]), DOMAIN) == ("age", "sex")
 
 
 def test_named_attributes__refuses_repeats_and_strangers():
     with pytest.raises(pt.InvalidTableError, match="'age' must be named once"):
-        named_attributes(["age", "sex", "age"], DOMAIN)
+        as_attributes(["age", "sex", "age"], DOMAIN)
     with pytest.raises(pt.UnknownAttributeError, match="'height'"):
-        named_attributes(["height"], DOMAIN)
+        as_attributes(["height"], DOMAIN)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 import purtensor as pt
-from purtensor.tables.labels import check_text, decode_labels, encode_labels, label_text, recognised_labels
+from purtensor.tables.labels import check_text, decode_labels, encode_labels, label_text, recognise_labels
 
 INDEXES = {
     "text": pd.Index(["b", "", " ü\n", "17", "true"]),
@@ -124,7 +124,7 @@ def test_label_text__as_files_write_it(label, text):
     ids=lambda values: str(values)[:30],
 )
 def test_recognised_labels__by_the_way_they_are_written(texts, expected):
-    found = recognised_labels(texts).tolist()
+    found = recognise_labels(texts).tolist()
     assert found == expected
     assert [type(label) for label in found] == [type(label) for label in expected]
 
@@ -134,7 +134,7 @@ def test_recognised_labels__by_the_way_they_are_written(texts, expected):
 )
 def test_recognised_labels__are_written_back_as_they_were(labels):
     texts = [label_text(label) for label in labels]
-    assert [label_text(label) for label in recognised_labels(texts)] == texts
+    assert [label_text(label) for label in recognise_labels(texts)] == texts
 
 
 def test_encode_labels__no_label_is_text_too():

@@ -100,7 +100,7 @@ def test_marginals__over_cells_are_those_over_profiles(seed, empty, scale):
         of_cells = Marginals(coded, scopes)
     assert of_cells.of_cells == (2 * np.count_nonzero(values) >= values.size)
     for scope in scopes:
-        one, other = grouped.coded(scope), of_cells.coded(scope)
+        one, other = grouped.sums_over(scope), of_cells.sums_over(scope)
         assert [code.tolist() for code in one[1]] == [code.tolist() for code in other[1]]
         np.testing.assert_allclose(one[2], other[2], rtol=2e-16)
         xr.testing.assert_allclose(grouped.table(scope, "m"), of_cells.table(scope, "m"), rtol=2e-16)

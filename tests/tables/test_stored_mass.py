@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.tables.store.open_store import stored_marginal, stored_matches
+from purtensor.tables.store.open_store import match_stored, sum_stored
 
 pytest.importorskip("zarr")
 
@@ -87,6 +87,6 @@ def test_stored_tables__that_are_only_kept_may_be_empty(empty, tmp_path):
 
 def test_stored_marginal_and_matches__of_nothing(empty):
     with pytest.raises(pt.InvalidTableError, match="is empty"):
-        stored_marginal(empty, "y")
+        sum_stored(empty, "y")
     with pytest.raises(pt.InvalidTableError, match="is empty"):
-        stored_matches(empty, COUNTS, ["x"])
+        match_stored(empty, COUNTS, ["x"])

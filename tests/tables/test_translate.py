@@ -8,7 +8,7 @@ import xarray as xr
 import purtensor as pt
 from purtensor.tables.coded import encode
 from purtensor.tables.domain import Domain
-from purtensor.tables.translate import category_map, translated
+from purtensor.tables.translate import category_map, translate_codes
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_category_map__an_index_onto_itself():
 def test_translated__reorders_attributes_and_categories():
     table = xr.DataArray([[1.0, 2.0, 0.0]], coords={"age": [7], "sex": ["f", "m", "x"]}, dims=("age", "sex"))
     onto = Domain(("sex", "age"), (pd.Index(["m", "w"]), pd.Index([5, 6, 7])))
-    sex, age = translated(encode(table), onto)
+    sex, age = translate_codes(encode(table), onto)
     assert sex.tolist() == [-1, 0]
     assert age.tolist() == [2, 2]
 
@@ -55,4 +55,4 @@ def test_translated__reorders_attributes_and_categories():
 def test_translated__needs_every_attribute():
     table = xr.DataArray([1.0], coords={"age": [7]}, dims="age")
     with pytest.raises(pt.UnknownAttributeError, match="no attribute 'sex'"):
-        translated(encode(table), Domain(("sex",), (pd.Index(["m"]),)))
+        translate_codes(encode(table), Domain(("sex",), (pd.Index(["m"]),)))

@@ -14,7 +14,7 @@ from purtensor.studies.forests import predictors
 from purtensor.studies.population import Population, population_of
 from purtensor.tables.coded import encode
 from purtensor.tables.profile_lookup import lookup
-from purtensor.tables.translate import translated
+from purtensor.tables.translate import translate_codes
 
 TRAIN_SHARE = 2 / 3
 """How many of the people are learned from, as of UCI's own split of Adult."""
@@ -73,7 +73,7 @@ class Split:
         coded = encode(table, allow_empty=True)
         population = self.population
         names = (*population.roles.protected, *population.roles.unprotected)
-        codes = translated(coded, population.domain.select((population.roles.response, *names)))
+        codes = translate_codes(coded, population.domain.select((population.roles.response, *names)))
         own = [
             *(code[population.protected] for code in population.protected_codes),
             *(code[population.unprotected] for code in population.unprotected_codes),

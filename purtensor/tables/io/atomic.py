@@ -70,7 +70,7 @@ def require_other_file(path: str | os.PathLike[str], inputs: Iterable[str | os.P
 
 
 @contextlib.contextmanager
-def replaced_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`; when the block ends well, it takes the place of `path`.
 
     The bytes are on the disk before the move. After an error or an interruption, `path` is as it was.

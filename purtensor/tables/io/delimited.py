@@ -19,13 +19,13 @@ import pandas as pd
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import FileFormatError, InvalidTableError
 from purtensor.tables.category_order import order_of_rows
-from purtensor.tables.coded import check_attribute, described, domain_of, is_sparse, sparse_table, stored_codes
+from purtensor.tables.coded import check_attribute, describe_profile, domain_of, is_sparse, read_codes, sparse_table
 from purtensor.tables.domain import Domain, is_same_category
 from purtensor.tables.grouping import first_repeated
-from purtensor.tables.io.atomic import replaced_file
+from purtensor.tables.io.atomic import replace_file
 from purtensor.tables.io.read_errors import is_gzip, reading, require_room
 from purtensor.tables.io.table_dataset import storable_values, value_column
-from purtensor.tables.labels import ascending, check_text, label_text, recognised_labels
+from purtensor.tables.labels import ascending, check_text, label_text, recognise_labels
 
 VALUE_COLUMNS = ("count", "probability", "value")
 # the beginnings that OWASP's page on CSV injection lists, but for line ends
@@ -50,7 +50,7 @@ def write_csv(table: Table, path: str | os.PathLike[str]) -> None:
     codes, texts = label_texts(table)
     values = _as_float(storable_values(table).reshape(-1))
     numbers = values.astype(np.int64) if _is_whole(values) else values
-    with replaced_file(path) as temporary, _open(temporary, is_gzip(path)) as file:
+    with replace_file(path) as temporary, _open(temporary, is_gzip(path)) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*domain.attributes, value_column(values)])
         for start in range(0, len(values), _CHUNK):
@@ -76,7 +76,7 @@ def label_texts(table: Table) -> tuple[Sequence[IntArray], list[npt.NDArray[Any]
                 f"an attribute of a CSV cannot be called {name!r}, the name of the column of values"
             )
     shape = table.shape
-    codes = stored_codes(table, domain) if is_sparse(table) else np.unravel_index(np.arange(table.size), shape)
+    codes = read_codes(table, domain) if is_sparse(table) else np.unravel_index(np.arange(table.size), shape)
     return codes, [_cells(*parts) for parts in zip(domain.attributes, domain.categories, codes, strict=True)]
 
 
@@ -133,7 +133,7 @@ def _cells(attribute: str, categories: pd.Index[Any], codes: IntArray) -> npt.ND
     texts[used] = cells = [label_text(label) for label in labels]
     for cell, label in zip(cells, labels, strict=True):
         _check_cell(cell, f"attribute {attribute!r} has the label", is_text=isinstance(label, str))
-    read = recognised_labels(cells).tolist()
+    read = recognise_labels(cells).tolist()
     for label, back in zip(labels, read, strict=True):
         if not is_same_category(label, back):
             raise InvalidTableError(
@@ -199,7 +199,7 @@ def _parse(content: bytes) -> Table:
     for k, column in enumerate(header):
         if k != place:
             texts, code = _in_order_of_appearance(frame[k], column)
-            again, labels = pd.factorize(recognised_labels(texts))  # 2 and 2.0 are one
+            again, labels = pd.factorize(recognise_labels(texts))  # 2 and 2.0 are one
             found.append(pd.Index(labels))
             codes.append(np.asarray(again, dtype=np.int64)[code])
     values = _numbers(frame[place].tolist(), header[place])
@@ -207,7 +207,7 @@ def _parse(content: bytes) -> Table:
     twice = first_repeated(codes, domain.sizes)
     if twice is not None:
         raise FileFormatError(
-            f"row {twice + 1} repeats the profile ({described(domain, [code[twice] for code in codes])}); "
+            f"row {twice + 1} repeats the profile ({describe_profile(domain, [code[twice] for code in codes])}); "
             "sum such rows first, for instance with purtensor.tabulate and weights"
         )
     return sparse_table(domain, codes, values, name=header[place])

@@ -10,7 +10,7 @@ import xarray as xr
 from purtensor._interrupts import undisturbed
 from purtensor._optional import require_package
 from purtensor.errors import FileFormatError, InvalidTableError, StoreError
-from purtensor.tables.io.atomic import replaced_file
+from purtensor.tables.io.atomic import replace_file
 from purtensor.tables.io.content_hash import content_hash
 from purtensor.tables.io.file_seal import append_seal, check_seal
 from purtensor.tables.io.path_checks import require_file
@@ -53,7 +53,7 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
             f"the name {long[0][:40]!r}... is longer than the {_LONGEST_NAME} bytes that NetCDF allows; rename it"
         )
     require_memory(_TO_OPEN + sealed.nbytes, f"writing {os.fspath(path)}")
-    with replaced_file(path) as temporary:
+    with replace_file(path) as temporary:
         try:
             with undisturbed():
                 sealed.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=encoding)

@@ -14,11 +14,11 @@ import pandas as pd
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import FileFormatError, InvalidTableError
-from purtensor.tables.coded import check_attribute, dense_table, domain_of, is_sparse, sparse_table, stored_codes
+from purtensor.tables.coded import check_attribute, dense_table, domain_of, is_sparse, read_codes, sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.factorize import factorize
 from purtensor.tables.grouping import first_repeated
-from purtensor.tables.io.atomic import replaced_file
+from purtensor.tables.io.atomic import replace_file
 from purtensor.tables.io.content_hash import content_hash
 from purtensor.tables.io.delimited import VALUE_COLUMNS
 from purtensor.tables.io.netcdf import FORMAT_VERSION
@@ -57,7 +57,7 @@ def write_parquet(table: Table, path: str | os.PathLike[str]) -> None:
     # of the dataset, which has all that a reader must get back, types of labels included
     sealed = content_hash(table_to_dataset(table))
     layout = "sparse" if is_sparse(table) else "dense"
-    codes = stored_codes(table, domain) if is_sparse(table) else np.unravel_index(np.arange(table.size), table.shape)
+    codes = read_codes(table, domain) if is_sparse(table) else np.unravel_index(np.arange(table.size), table.shape)
     columns, described = {}, []
     for name, categories, code in zip(domain.attributes, domain.categories, codes, strict=True):
         labels, kind = encode_labels(categories)
@@ -74,7 +74,7 @@ def write_parquet(table: Table, path: str | os.PathLike[str]) -> None:
         "table_attrs": as_json(dict(table.attrs), "attrs"),
     }
     stored = arrow.table(columns).replace_schema_metadata({_KEY: json.dumps(facts).encode()})
-    with replaced_file(path) as temporary:
+    with replace_file(path) as temporary:
         import_module("pyarrow.parquet").write_table(stored, temporary, write_page_checksum=True)
 
 

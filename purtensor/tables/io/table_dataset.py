@@ -14,7 +14,7 @@ import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import FileFormatError, InvalidTableError
-from purtensor.tables.coded import check_attribute, dense_table, domain_of, is_sparse, sparse_table, stored_codes
+from purtensor.tables.coded import check_attribute, dense_table, domain_of, is_sparse, read_codes, sparse_table
 from purtensor.tables.domain import PROFILE, Domain
 from purtensor.tables.grouping import first_repeated, smallest_unsigned
 from purtensor.tables.labels import check_text, decode_labels, encode_labels
@@ -60,7 +60,7 @@ def table_to_dataset(table: Table, prefix: str = "") -> xr.Dataset:
         coordinates[attribute_names[k]] = (attribute_names[k], labels, facts)
     if sparse:
         code_names = _free_names(prefix, [f"code of {name}" for name in domain.attributes], names)
-        codes = stored_codes(table, domain)
+        codes = read_codes(table, domain)
         for k, (code, size) in enumerate(zip(codes, domain.sizes, strict=True)):
             facts = {**marks, "role": "codes", "attribute": domain.attributes[k]}
             variables[code_names[k]] = (profile_name, code.astype(smallest_unsigned(size)), facts)
@@ -132,7 +132,7 @@ def _assemble(dataset: xr.Dataset, prefix: str) -> Table:
         return dense_table(domain, np.asarray(values[0].values).transpose(order), **rest)
     coded = {str(v.attrs["attribute"]): v for v in ours if v.attrs.get("role") == "codes"}
     codes = tuple(
-        _checked_codes(coded[name].values, len(values[0].values), size)
+        _check_codes(coded[name].values, len(values[0].values), size)
         for name, size in zip(domain.attributes, domain.sizes, strict=True)
     )
     if first_repeated(codes, domain.sizes) is not None:
@@ -140,7 +140,7 @@ def _assemble(dataset: xr.Dataset, prefix: str) -> Table:
     return sparse_table(domain, codes, np.asarray(values[0].values), **rest)
 
 
-def _checked_codes(codes: Any, profiles: int, size: int) -> IntArray:
+def _check_codes(codes: Any, profiles: int, size: int) -> IntArray:
     array = np.asarray(codes)
     if array.shape != (profiles,) or array.dtype.kind != "u" or (profiles and int(array.max()) >= size):
         raise FileFormatError("the category codes exceed the number of labels")

@@ -65,7 +65,7 @@ class TextOptions:
                 ) from None
 
 
-def opened_with(option: str) -> str:
+def advise_option(option: str) -> str:
     """Return what to type in Python for a text file that needs an option; on the command line it is the command's."""
     return f"purtensor.records.files.open_records(FILE, {option})"
 
@@ -123,10 +123,10 @@ def find_dialect(path: Path, options: TextOptions) -> Dialect:
             f"{path} has no line end in its first {_SAMPLE} bytes: it is not a table", where=str(path)
         )
     decimal = options.decimal or _find_decimal(text, delimiter)
-    return Dialect(tuple(checked_names(header, path)), delimiter, decimal, encoding, 1 if marked else 0)
+    return Dialect(tuple(check_names(header, path)), delimiter, decimal, encoding, 1 if marked else 0)
 
 
-def checked_names(names: list[str], path: Path) -> list[str]:
+def check_names(names: list[str], path: Path) -> list[str]:
     """Return the names of columns after a check that each has one, and none that another has."""
     unnamed = next((k for k, name in enumerate(names, start=1) if not name), None)
     if not names or unnamed is not None:
@@ -144,7 +144,7 @@ def checked_names(names: list[str], path: Path) -> list[str]:
 
 def null_character(path: str | os.PathLike[str]) -> FileFormatError:
     """Return the refusal of a file with a null character in it."""
-    hint = "if it was written by a spreadsheet or on Windows, give " + opened_with("encoding='utf-16'")
+    hint = "if it was written by a spreadsheet or on Windows, give " + advise_option("encoding='utf-16'")
     return FileFormatError(
         f"{os.fspath(path)} has a null character: it is damaged, or not UTF-8 text; {hint}",
         code="null-character",
@@ -160,7 +160,7 @@ def no_such_character(
     byte = error.object[error.start]
     near = error.object[max(error.start - 12, 0) : error.start + 12].decode("latin-1")
     near = next((line for line in near.splitlines() if chr(byte) in line), near)
-    opened = opened_with("encoding='latin-1'")
+    opened = advise_option("encoding='latin-1'")
     hint = f"give {opened} (which reads {near!r} there), or 'cp1252' or the encoding in which it was written"
     return FileFormatError(
         f"{os.fspath(path)} is not text in {error.encoding}: byte 0x{byte:02x} at {offset + error.start}, in row {row} "

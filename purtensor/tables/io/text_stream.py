@@ -51,7 +51,7 @@ class TextStream(io.RawIOBase):
         """Return up to `size` bytes; none at the end."""
         while not self._waiting:
             raw = self._source.read(1 << 20)
-            text = self._decoded(raw)
+            text = self._decode(raw)
             self._check(text, last=not raw)
             self._waiting = text
             if not raw:
@@ -60,7 +60,7 @@ class TextStream(io.RawIOBase):
         part, self._waiting = self._waiting[:size], self._waiting[size:]
         return part
 
-    def _decoded(self, raw: bytes) -> bytes:
+    def _decode(self, raw: bytes) -> bytes:
         pending = len(self._decoder.getstate()[0])
         try:
             # bytes below 128 need no decoder, unless one is in the middle of a character

@@ -36,7 +36,7 @@ def begun_beside(path: Path) -> Path:
     return partial
 
 
-def moved_into(partial: Path, path: Path) -> None:
+def move_into(partial: Path, path: Path) -> None:
     """Bring a folder that is whole to its place.
 
     Raises
@@ -56,7 +56,7 @@ def moved_into(partial: Path, path: Path) -> None:
     _OPEN.discard(partial.name)
 
 
-def moved_over(partial: Path, path: Path) -> None:
+def move_over(partial: Path, path: Path) -> None:
     """Bring a folder that is whole to its place, instead of what is there.
 
     Raises
@@ -70,16 +70,16 @@ def moved_over(partial: Path, path: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.rename(path, aside)
         try:
-            moved_into(partial, path)
+            move_into(partial, path)
         except StoreError:
             continue
         finally:
-            given_up(aside)
+            give_up(aside)
         return
     raise _take(path)
 
 
-def given_up(partial: Path) -> None:
+def give_up(partial: Path) -> None:
     """Remove what was written under such a name, if anything is there."""
     _remove(partial)
     _OPEN.discard(partial.name)

@@ -17,24 +17,24 @@ from purtensor._optional import require_package
 from purtensor._options import is_count
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, StoreError
-from purtensor.tables.coded import described, domain_of, encode, is_sparse, stored_codes
+from purtensor.tables.coded import describe_profile, domain_of, encode, is_sparse, read_codes
 from purtensor.tables.domain import PROFILE, Domain
 from purtensor.tables.io.path_checks import path_text
 from purtensor.tables.labels import encode_labels
 from purtensor.tables.masses import as_masses
-from purtensor.tables.store.atomic_folder import begun_beside, given_up, is_there, moved_into, moved_over
+from purtensor.tables.store.atomic_folder import begun_beside, give_up, is_there, move_into, move_over
 from purtensor.tables.store.format import Facts, code_dtype, labels_hash, read_profiles
-from purtensor.tables.store.table import StoredTable, open_table, stored_marginal, stored_matches
+from purtensor.tables.store.table import StoredTable, match_stored, open_table, sum_stored
 
 __all__ = [
     "CHUNK",
     "StoredTable",
     "TableWriter",
+    "match_stored",
     "open_table",
     "read_profiles",
     "store_table",
-    "stored_marginal",
-    "stored_matches",
+    "sum_stored",
 ]
 
 CHUNK = 1 << 20
@@ -107,7 +107,7 @@ class TableWriter:
         self.path, self.domain, self.chunk = Path(path_text(path)), domain, int(chunk)
         if is_there(self.path) and not replaces:
             raise StoreError(f"{self.path} already exists: give a new folder, or remove it first")
-        self._move = moved_over if replaces else moved_into
+        self._move = move_over if replaces else move_into
         self._partial = begun_beside(self.path)
         self._written, self._total = 0, 0.0
         self._waiting: list[tuple[tuple[IntArray, ...], FloatArray]] = []
@@ -118,7 +118,7 @@ class TableWriter:
                 self._group = zarr.open_group(self._partial, mode="w", zarr_format=3)
                 for k in range(len(domain.attributes)):
                     self._store_labels(k)
-                self._values, *self._codes = self._made_arrays()
+                self._values, *self._codes = self._create_arrays()
         except BaseException:
             self.abandon()
             raise
@@ -148,7 +148,7 @@ class TableWriter:
         self._kinds.append(kind)
         self._labels.append(labels_hash(labels))
 
-    def _made_arrays(self) -> list[Any]:
+    def _create_arrays(self) -> list[Any]:
         """Return empty arrays in the store: of values, and of the codes of each attribute."""
         from zarr.codecs import Crc32cCodec  # optional, and slow to import
 
@@ -188,7 +188,7 @@ class TableWriter:
         codes = [np.concatenate(column) for column in zip(*(codes for codes, _ in self._waiting), strict=True)]
 
         def fail(position: int, what: str) -> NoReturn:
-            raise InvalidTableError(f"profile ({described(self.domain, [c[position] for c in codes])}) {what}")
+            raise InvalidTableError(f"profile ({describe_profile(self.domain, [c[position] for c in codes])}) {what}")
 
         values = as_masses(values, fail)
         self._check_codes(codes)
@@ -237,7 +237,7 @@ class TableWriter:
 
     def abandon(self) -> None:
         """Remove what was written."""
-        given_up(self._partial)
+        give_up(self._partial)
 
 
 @contextmanager
@@ -258,7 +258,7 @@ def _pieces(table: Table) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatA
         yield coded.domain, coded.codes, coded.values
         return
     domain = domain_of(table)
-    columns = stored_codes(table, domain)
+    columns = read_codes(table, domain)
     begin = 0
     for length in table.chunks[0]:
         end = begin + length

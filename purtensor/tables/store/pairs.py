@@ -13,7 +13,7 @@ from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidTableError, UnknownCategoryError
 from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import encode
-from purtensor.tables.domain import Domain, listed
+from purtensor.tables.domain import Domain, join_some
 from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.paired_tables import SharedProfiles, Total, require_same_attributes, share_profiles
@@ -81,7 +81,7 @@ class Read:
         return Total(math.ldexp(whole, -exponent), math.ldexp(low, -exponent), exponent)
 
 
-def shared_batches(
+def pair_batches(
     p: Table | StoredTable, q: Table | StoredTable, attributes: Sequence[str] | None = None
 ) -> Iterator[SharedProfiles]:
     """Yield two tables on the profiles of either, all at once where both lie in memory, else share by share.
@@ -103,11 +103,11 @@ def shared_batches(
         return
     reads = [Read(p), Read(q)]
     totals = [read.total() for read in reads]
-    for _, (one, other) in matched(reads, ("p", "q"), attributes):
+    for _, (one, other) in match_tables(reads, ("p", "q"), attributes):
         yield SharedProfiles(one, other, *totals)
 
 
-def matched(
+def match_tables(
     reads: Sequence[Read], names: Sequence[str], attributes: Sequence[str] | None = None
 ) -> Iterator[tuple[tuple[IntArray, ...], list[FloatArray]]]:
     """Yield the codes of profiles, in the first table's categories, and the masses of all tables on them.
@@ -134,7 +134,7 @@ def matched(
             for codes, masses in read.pieces():
                 # all tables hash the first one's codes, and so put a profile into the same share
                 here = [way.of(codes[own.position(name)]) for name, way in zip(scope, ways, strict=True)]
-                taken = slice(None) if passes == 1 else hashed(here) % np.uint64(passes) == share
+                taken = slice(None) if passes == 1 else hash_rows(here) % np.uint64(passes) == share
                 for column, code in zip(columns, here, strict=True):
                     column.append(code[taken])
                 values.append(masses[taken])
@@ -148,7 +148,7 @@ def matched(
             yield tuple(distinct), [group_sums(everything[a:b], group[a:b], rows) for a, b in pairwise(ends)]
 
 
-def hashed(columns: Iterable[IntArray]) -> IntArray:
+def hash_rows(columns: Iterable[IntArray]) -> IntArray:
     """Return a 64-bit hash of each row of these columns."""
     mixed: IntArray | None = None
     with np.errstate(over="ignore"):
@@ -188,7 +188,7 @@ def _maps(own: Domain, domains: Sequence[Domain], names: Sequence[str], at: int,
             for code in np.flatnonzero(category_map(categories, known) < 0).tolist():
                 refused[code] = (
                     f"{names[at]} has mass in {name}={categories[code]}, a category that {other} does not list (it has "
-                    f"{listed(known)}); labels are compared with their types"
+                    f"{join_some(known)}); labels are compared with their types"
                 )
         first = domains[0].categories[domains[0].position(name)]
         ways.append(_Way(category_map(categories, first), refused))

@@ -15,13 +15,13 @@ from purtensor._printing import Shown
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.kernels.sums import group_sums
-from purtensor.tables.coded import described, encode, is_sparse, relaid, sparse_table, stored_codes
-from purtensor.tables.domain import PROFILE, Domain, listed, named_attributes
+from purtensor.tables.coded import describe_profile, encode, is_sparse, read_codes, relaid, sparse_table
+from purtensor.tables.domain import PROFILE, Domain, as_attributes, join_some
 from purtensor.tables.grouping import first_repeated, group_profiles
 from purtensor.tables.io.path_checks import path_text, require_store
 from purtensor.tables.profile_lookup import lookup
 from purtensor.tables.store.format import read_facts, read_labels, read_profiles
-from purtensor.tables.translate import translated
+from purtensor.tables.translate import translate_codes
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -55,7 +55,7 @@ class StoredTable(Shown):
         """Return what is known without reading the profiles."""
         return {
             "on disk": str(self.path),
-            "attributes": listed(
+            "attributes": join_some(
                 f"{name} ({size})" for name, size in zip(self.domain.attributes, self.domain.sizes, strict=True)
             ),
             "profiles": f"{self.profiles:,} in {len(self.bounds):,} chunks",
@@ -120,7 +120,7 @@ class StoredTable(Shown):
         """Refuse a profile that is stored twice: only all together show it, as chunks are checked one by one."""
         again = first_repeated(codes, self.domain.sizes)
         if again is not None:
-            profile = described(self.domain, [code[again] for code in codes])
+            profile = describe_profile(self.domain, [code[again] for code in codes])
             raise InvalidTableError(f"{self.path}: profile ({profile}) is stored twice; sum its values")
 
     def laid_like(self, template: Table, *, name: str) -> Table:
@@ -131,7 +131,7 @@ class StoredTable(Shown):
         lazy = self.to_xarray()
         codes = [np.asarray(code) for code in lazy.indexes[PROFILE].codes]
         if is_sparse(template):
-            where = lookup(codes, stored_codes(template, self.domain))
+            where = lookup(codes, read_codes(template, self.domain))
         else:
             where = np.full(template.size, -1, dtype=np.int64)
             where[np.ravel_multi_index(codes, template.shape)] = np.arange(self.profiles)
@@ -194,10 +194,10 @@ def require_mass(stored: StoredTable) -> None:
         raise InvalidTableError(f"the table {stored.path} is empty: at least one profile must have positive mass")
 
 
-def stored_marginal(stored: StoredTable, attributes: Attributes) -> Table:
+def sum_stored(stored: StoredTable, attributes: Attributes) -> Table:
     """Return a marginal of a stored table as a table in memory, summed chunk by chunk."""
     require_mass(stored)
-    names = named_attributes(attributes, stored.domain)
+    names = as_attributes(attributes, stored.domain)
     if not names:
         raise InvalidOptionError(
             "a marginal must be over at least one attribute, got none: for the total use table.total"
@@ -216,7 +216,7 @@ def stored_marginal(stored: StoredTable, attributes: Attributes) -> Table:
     return sparse_table(domain, [code[positive] for code in codes], sums[positive], name="marginal")
 
 
-def stored_matches(stored: StoredTable, table: Table, attributes: Sequence[str]) -> Table:
+def match_stored(stored: StoredTable, table: Table, attributes: Sequence[str]) -> Table:
     """Return the profiles of a stored table that agree with one of `table` on these attributes, in memory."""
     require_mass(stored)
     coded = encode(table)
@@ -226,7 +226,7 @@ def stored_matches(stored: StoredTable, table: Table, attributes: Sequence[str])
         raise UnknownAttributeError.among(
             next(n for n in attributes if n not in known), coded.domain.attributes, "the table to match"
         )
-    wanted = translated(coded, domain)
+    wanted = translate_codes(coded, domain)
     # -1: a category that the stored table does not list, and so no profile of it has
     asked = np.all([code >= 0 for code in wanted], axis=0)
     wanted = tuple(code[asked] for code in wanted)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import purtensor as pt
-from purtensor.projection.relax import relaxed_question
+from purtensor.projection.relax import build_relaxation
 from purtensor.solving.dual.strengths import Priced
 
 STEP = 1e-5
@@ -26,7 +26,7 @@ def priced(seed):
         pt.Marginal(xr.DataArray(own, dims=scope, coords={name: LABELS[name] for name in scope}))
         for own, scope in ((soft, ("y", "s")), (hard, ("s", "x")))
     ]
-    return Priced(relaxed_question(f, rows, (0,), "l1", 1.0).question, 0)
+    return Priced(build_relaxation(f, rows, (0,), "l1", 1.0).question, 0)
 
 
 @given(st.integers(0, 2**32), st.floats(-2.0, 2.0))

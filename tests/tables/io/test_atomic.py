@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from purtensor.tables.io.atomic import replaced_file
+from purtensor.tables.io.atomic import replace_file
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
@@ -16,7 +16,7 @@ def test_replaced_file__leaves_the_old_file_after_an_error(tmp_path, error):
     path.write_text("old")
 
     def write():
-        with replaced_file(path) as temporary:
+        with replace_file(path) as temporary:
             temporary.write_text("half of the n")
             raise error
 
@@ -28,7 +28,7 @@ def test_replaced_file__leaves_the_old_file_after_an_error(tmp_path, error):
 
 def test_replaced_file__is_in_place_only_at_the_end(tmp_path):
     path = tmp_path / "table.csv"
-    with replaced_file(str(path)) as temporary:
+    with replace_file(str(path)) as temporary:
         temporary.write_text("new")
         assert temporary.parent == path.parent
         assert not path.exists()
@@ -37,7 +37,7 @@ def test_replaced_file__is_in_place_only_at_the_end(tmp_path):
 
 
 def test_replaced_file__that_was_never_written(tmp_path):
-    with pytest.raises(FileNotFoundError), replaced_file(tmp_path / "table.csv"):
+    with pytest.raises(FileNotFoundError), replace_file(tmp_path / "table.csv"):
         pass
     assert list(tmp_path.iterdir()) == []
 
@@ -47,7 +47,7 @@ def test_replaced_file__follows_links_and_the_umask(tmp_path):
     (tmp_path / "data").mkdir()
     real, link = tmp_path / "data" / "real.csv", tmp_path / "link.csv"
     link.symlink_to(real)
-    with replaced_file(link) as temporary:
+    with replace_file(link) as temporary:
         temporary.write_text("new")
     assert link.is_symlink()
     assert real.read_text() == "new"
@@ -62,7 +62,7 @@ def test_replaced_file__keeps_the_mode_of_what_it_replaces(tmp_path: Path, mode:
     path = tmp_path / "own"
     path.write_text("before")
     path.chmod(mode)
-    with replaced_file(path) as temporary:
+    with replace_file(path) as temporary:
         temporary.write_text("after")
     assert path.read_text() == "after"
     assert path.stat().st_mode & 0o777 == mode

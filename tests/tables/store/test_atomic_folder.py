@@ -15,7 +15,7 @@ import pytest
 import purtensor as pt
 from purtensor.tables.domain import Domain
 from purtensor.tables.store import atomic_folder as stored_partial
-from purtensor.tables.store.atomic_folder import begun_beside, given_up, moved_into, moved_over
+from purtensor.tables.store.atomic_folder import begun_beside, give_up, move_into, move_over
 from purtensor.tables.store.open_store import TableWriter
 
 pytest.importorskip("zarr")
@@ -150,11 +150,11 @@ def test_moved_into__an_empty_folder_or_a_file_there_is_not_lost(tmp_path):
     partial = folder(begun_beside(tmp_path / "t"), "new")
     (tmp_path / "t").mkdir()
     with pytest.raises(pt.errors.StoreError, match="now exists"):
-        moved_into(partial, tmp_path / "t")
+        move_into(partial, tmp_path / "t")
     (tmp_path / "t").rmdir()
     (tmp_path / "t").write_text("old")
     with pytest.raises(pt.errors.StoreError, match="now exists"):
-        moved_into(partial, tmp_path / "t")
+        move_into(partial, tmp_path / "t")
     assert (tmp_path / "t").read_text() == "old"
 
 
@@ -164,16 +164,16 @@ def test_moved_into__another_is_quicker_than_the_question(tmp_path, monkeypatch)
     monkeypatch.setattr(stored_partial, "is_there", lambda path: next(answers, there(path)))
     folder(tmp_path / "t", "old")
     with pytest.raises(pt.errors.StoreError, match="now exists"):
-        moved_into(partial, tmp_path / "t")
+        move_into(partial, tmp_path / "t")
     assert (tmp_path / "t" / "text").read_text() == "old"
-    given_up(partial)
+    give_up(partial)
     answers = iter([False])
     with pytest.raises(FileNotFoundError):
-        moved_into(partial, tmp_path / "away")
+        move_into(partial, tmp_path / "away")
 
 
 def test_moved_over__others_put_theirs_there(tmp_path, monkeypatch):
-    partial, move = folder(begun_beside(tmp_path / "t"), "new"), stored_partial.moved_into
+    partial, move = folder(begun_beside(tmp_path / "t"), "new"), stored_partial.move_into
     others = ["one", "two"]
 
     def late(partial, path):
@@ -182,13 +182,13 @@ def test_moved_over__others_put_theirs_there(tmp_path, monkeypatch):
         move(partial, path)
 
     folder(tmp_path / "t", "old")
-    monkeypatch.setattr(stored_partial, "moved_into", late)
-    moved_over(partial, tmp_path / "t")
+    monkeypatch.setattr(stored_partial, "move_into", late)
+    move_over(partial, tmp_path / "t")
     assert (tmp_path / "t" / "text").read_text() == "new"
     assert [one.name for one in tmp_path.iterdir()] == ["t"]
     others[:] = ["again"] * 100
     with pytest.raises(pt.errors.StoreError, match="now exists"):
-        moved_over(folder(begun_beside(tmp_path / "t"), "newer"), tmp_path / "t")
+        move_over(folder(begun_beside(tmp_path / "t"), "newer"), tmp_path / "t")
 
 
 def test_is_running__a_process_of_another_user_is(monkeypatch):

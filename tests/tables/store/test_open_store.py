@@ -13,7 +13,7 @@ from purtensor.errors import StoreError
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.io.table_dataset import dataset_to_table
-from purtensor.tables.store.open_store import stored_marginal
+from purtensor.tables.store.open_store import sum_stored
 
 pytest.importorskip("zarr")
 
@@ -55,7 +55,7 @@ def test_store_table__pieces_and_dask_arrays(tmp_path):
 def test_stored_marginal__is_the_marginal(tmp_path):
     stored = pt.store_table(COUNTS, tmp_path / "t.zarr", chunk=2)
     for names in (["age", "sex"], "old"):
-        assert stored_marginal(stored, names).equals(pt.marginal(COUNTS, names))
+        assert sum_stored(stored, names).equals(pt.marginal(COUNTS, names))
 
 
 def test_store_table__refuses_what_is_no_mass(tmp_path):
