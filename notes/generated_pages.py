@@ -11,7 +11,7 @@ from pathlib import Path
 
 import purtensor
 from purtensor import errors
-from purtensor.cli.arguments import build_parser
+from purtensor.cli.parser import build_parser
 
 MEANINGS = {
     "bad-weight": "a weight is negative or not finite",

@@ -14,7 +14,7 @@ import pytest
 
 import purtensor as pt
 from purtensor import errors
-from purtensor.cli.arguments import build_parser
+from purtensor.cli.parser import build_parser
 from tests.test_project_files import PACKAGE, PROJECT, ROOT, equations, fenced, public_objects, stub_names
 
 NOTES = ROOT / "notes"

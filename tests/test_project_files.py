@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import purtensor as pt
-from purtensor.cli.arguments import build_parser
+from purtensor.cli.parser import build_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "notes" / "examples"
@@ -196,11 +196,17 @@ def test_examples__of_public_names_run(name: str, tmp_path: Path, monkeypatch: p
             assert outcome.failed == 0, "".join(report)
 
 
-def test_layers__nothing_inside_imports_the_root() -> None:
+CLIENTS = {"cli", "studies"}
+"""Folders that use the public names as users do; import-linter holds that no library code imports them."""
+
+
+def test_layers__nothing_but_clients_imports_the_root() -> None:
     # the root stands on everything, so such an import would go up, past import-linter
     pattern = re.compile(r"^\s*(?:import purtensor(?: as \w+)?|from purtensor import (?!__version__).*)$", re.MULTILINE)
     found = []
     for path in PACKAGE.rglob("*.py"):
+        if CLIENTS & set(path.relative_to(PACKAGE).parts):
+            continue
         code = ast.parse(path.read_text())
         lines = [ast.unparse(node) for node in ast.walk(code) if isinstance(node, ast.Import | ast.ImportFrom)]
         found += [f"{path.name}: {line}" for line in lines if pattern.match(line)]
@@ -279,6 +285,7 @@ OF_WORDS = {
     "first_steps.md",
     "validation.md",
     "README.md",
+    "parser.py",
     "rake.py",
     "arguments.py",
     "weight_commands.py",

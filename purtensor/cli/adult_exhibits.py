@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from purtensor.cli.output import both
+from purtensor.cli.output import name_files
 from purtensor.plots.disparity import plot_disparity_ratios
 from purtensor.plots.save_figure import save_figure
 from purtensor.plots.survey import plot_prevalences
@@ -58,19 +58,19 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
         "The share of people in each category, in both splits together. The files of numbers also have each split.",
         "prevalence of the predictors and of the response",
         vector,
-        numbers=both("prevalences"),
+        numbers=name_files("prevalences"),
     )
     yield Exhibit(
         "Disparity ratios of the data",
         f"P({POSITIVE} | group) / P({POSITIVE} | {', '.join(REFERENCE.values())}) of all people and of the two splits, "
         "from the counts. The paper gives the ratios for all people; everything here is fitted on the train split.",
         table=data_ratios(study),
-        numbers=both("data_ratios"),
+        numbers=name_files("data_ratios"),
     )
     for sample, (name, title, text, paper) in PICTURES.items():
         if any(d.sample == sample for d in study.disparities):
             vector, _ = save_figure(picture(study, sample, title), folder / name, title=title)
-            yield Exhibit(title, text, paper, vector, numbers=both("disparities"))
+            yield Exhibit(title, text, paper, vector, numbers=name_files("disparities"))
     yield Exhibit(
         "Standard errors",
         "Standard errors of the ratios by the delta method: in each distribution itself, where they are 0 if parity is "
@@ -78,7 +78,7 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
         f"comparison, the standard deviation over {study.data_sets} bootstrap draws of both splits, each projected and "
         "predicted anew, and over as many simulated splits; no splits are simulated for MaxEnt-PUR.",
         table=with_errors(study),
-        numbers=both("disparities"),
+        numbers=name_files("disparities"),
     )
     yield Exhibit(
         "People with an unseen profile",
@@ -86,7 +86,7 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
         "leaves such people out; here they are predicted by q(y), which keeps parity, unless --unseen drop is given. "
         "The table has the ratios under both rules.",
         table=by_unseen_rule(study).replace({"distribution": NAMES}),
-        numbers=both("by_unseen_rule"),
+        numbers=name_files("by_unseen_rule"),
     )
     yield Exhibit(
         "Decisions",
@@ -98,14 +98,14 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
         "subgroups, for attributes that were not named, or for privacy. See 'What is fair here, and what is not' in "
         "the documentation (notes/what_is_fair.md).",
         table=decision_rates(study).replace({"distribution": NAMES}),
-        numbers=both("decisions"),
+        numbers=name_files("decisions"),
     )
     yield Exhibit(
         "Costs and certificates",
         "Divergence from f and utility errors in nats; residual and proved bound on the distance to the exact "
         "projection (total variation), both for total mass 1.",
         table=costs(study).replace({"distribution": NAMES}).rename(columns=COST_NAMES),
-        numbers=both("costs"),
+        numbers=name_files("costs"),
     )
 
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from purtensor._printing import printable
-from purtensor.calibration.calibrate import calibrate
-from purtensor.calibration.controls import template
-from purtensor.calibration.result import Calibration
-from purtensor.cli.output import show_facts, show_table, write_frame
-from purtensor.cli.people import require_frame
-from purtensor.cli.question import require_writable
+import purtensor as pt
+from purtensor.cli.output import require_frame, require_writable, show_facts, show_table, write_frame
 from purtensor.cli.records import read_frame
-from purtensor.errors import InvalidOptionError
 
 _MOST_ROWS = 40
 
@@ -29,22 +24,18 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.template is not None:
         return _write_template(arguments, records, members)
     for path, frame in ((arguments.file, records), (arguments.members, members)):
-        if frame is not None and arguments.name in frame:
-            raise InvalidOptionError(f"{path.name} already has a column {arguments.name!r}: choose another --name")
+        if frame is not None:
+            refuse_column(arguments.name, frame, path)
     controls = read_frame(arguments.controls, arguments)
-    found = calibrate(
+    found = pt.calibrate(
         records,
         controls,
         weights=arguments.weights,
-        bounds=arguments.bounds,
-        weight_bounds=arguments.weight_bounds,
-        relative_to=arguments.relative_to,
         members=members,
         key=arguments.key,
-        distance=arguments.distance,
         total=_total(arguments.total),
         size=arguments.size,
-        tolerance=arguments.tolerance,
+        **closeness(arguments),
     )
     written = records.assign(**{arguments.name: found.array})
     if arguments.bootstrap:
@@ -59,55 +50,61 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.report is not None:
         from purtensor.report.calibration import write_calibration_report  # needs jinja2, which weights do not
 
-        title = f"Calibration of weights: {arguments.file.name}"
-        facts["report"] = str(
-            write_calibration_report(
-                found, arguments.report, title=title, curve=arguments.curve, command=arguments.typed
-            )
-        )
+        how = {"title": f"Calibration of weights: {arguments.file.name}", "command": arguments.typed}
+        facts["report"] = str(write_calibration_report(found, arguments.report, curve=arguments.curve, **how))
     show_facts("calibration", facts)
     _show_controls(found)
     return None
+
+
+def closeness(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return how near weights stay to the design weights, as `calibrate` takes it."""
+    names = ("bounds", "weight_bounds", "relative_to", "distance", "tolerance")
+    return {name: getattr(arguments, name) for name in names}
+
+
+def refuse_column(name: str, frame: pd.DataFrame, path: Path) -> None:
+    """Refuse a file that has the column of the weights already."""
+    if name in frame:
+        raise pt.InvalidOptionError(f"{path.name} already has a column {name!r}: choose another --name")
 
 
 def _check_written(arguments: argparse.Namespace) -> None:
     """Refuse what could not be written, or makes no sense together, before anything is read."""
     if arguments.template is not None:
         if not arguments.scopes:
-            raise InvalidOptionError("--template needs --scopes, the columns to control")
+            raise pt.InvalidOptionError("--template needs --scopes, the columns to control")
         if arguments.controls is not None or arguments.report is not None:
-            raise InvalidOptionError("--template writes the controls to fill in: remove --controls and --report")
+            raise pt.InvalidOptionError("--template writes the controls to fill in: remove --controls and --report")
     elif arguments.controls is None:
-        raise InvalidOptionError("give --controls FILE, or --template FILE with --scopes to create one to fill in")
+        raise pt.InvalidOptionError("give --controls FILE, or --template FILE with --scopes to create one to fill in")
     elif arguments.scopes:
-        raise InvalidOptionError("--scopes applies to --template only: the controls contain their scopes")
+        raise pt.InvalidOptionError("--scopes applies to --template only: the controls contain their scopes")
     path = arguments.out if arguments.template is None else arguments.template
     if path is None:
-        raise InvalidOptionError("give --out FILE, to which the records are written with their weights")
+        raise pt.InvalidOptionError("give --out FILE, to which the records are written with their weights")
     require_frame(path, "--out" if arguments.template is None else "--template")
     if arguments.members_out is not None:
         if arguments.members is None:
-            raise InvalidOptionError("--members-out needs --members: without members, all weights are written to --out")
+            raise pt.InvalidOptionError("--members-out needs --members: without them all weights are written to --out")
         require_frame(arguments.members_out, "--members-out")
     if arguments.report is not None:
         if arguments.report.suffix.lower() not in (".html", ".htm"):
-            raise InvalidOptionError(f"--report must end in .html, got {arguments.report.name}")
+            raise pt.InvalidOptionError(f"--report must end in .html, got {arguments.report.name}")
         require_writable(arguments.report, "--report")
 
 
 def _write_template(arguments: argparse.Namespace, records: pd.DataFrame, members: pd.DataFrame | None) -> None:
-    made = template(
+    made = pt.template(
         records, " | ".join(arguments.scopes), weights=arguments.weights, members=members, key=arguments.key
     )
     write_frame(made, arguments.template)
-    show_facts(
-        "template",
-        {
-            "controls": ", ".join(dict.fromkeys(made["control"])),
-            "rows": f"{len(made):,}, each with an empty target",
-            "written to": str(arguments.template),
-        },
-    )
+    facts = {
+        "controls": ", ".join(dict.fromkeys(made["control"])),
+        "rows": f"{len(made):,}, each with an empty target",
+        "written to": str(arguments.template),
+    }
+    show_facts("template", facts)
 
 
 def _total(word: str) -> Any:
@@ -118,7 +115,7 @@ def _total(word: str) -> Any:
         return word
 
 
-def _show_controls(found: Calibration) -> None:
+def _show_controls(found: pt.results.Calibration) -> None:
     """Print the controls, those missed most first where there are many."""
     frame = found.controls
     title = "controls"
@@ -127,8 +124,8 @@ def _show_controls(found: Calibration) -> None:
         title += f"; {_MOST_ROWS} of {len(found.controls)}, those missed most"
     rows = [
         (
-            printable(f"{control}, {label}" if label else control),
-            _ends(lower, upper),
+            f"{control}, {label}" if label else control,
+            f"{lower:.6g}" if lower == upper else f"{lower:.6g} to {upper:.6g}",
             f"{before:.6g}",
             f"{after:.6g}",
             f"{miss:.2g}" + ("" if np.isnan(errors) else f" ({errors:.2g} se)"),
@@ -137,7 +134,3 @@ def _show_controls(found: Calibration) -> None:
         for control, label, lower, upper, before, after, miss, errors, state in frame.to_numpy().tolist()
     ]
     show_table(title, ("", "asked", "before", "after", "miss", "state"), rows)
-
-
-def _ends(lower: float, upper: float) -> str:
-    return f"{lower:.6g}" if lower == upper else f"{lower:.6g} to {upper:.6g}"

@@ -9,13 +9,12 @@ from typing import Any
 
 import pandas as pd
 
+import purtensor as pt
 from purtensor._typing import Table
-from purtensor.cli.endings import DONE
-from purtensor.cli.info import versions
-from purtensor.cli.output import show_facts, show_frame, write_frame
-from purtensor.cli.progress import bar
+from purtensor.cli.declarations import DONE
+from purtensor.cli.installation import list_versions
+from purtensor.cli.output import bar, show_facts, show_frame, write_frame
 from purtensor.cli.records import counts_of
-from purtensor.datasets.uci_adult import adult
 from purtensor.plots.panels import plot_methods
 from purtensor.plots.save_figure import save_figure
 from purtensor.report.page import Exhibit, Part, Report, write_report
@@ -102,7 +101,7 @@ def _cell(mean: float, error: float, digits: int) -> str:
 
 def _data(arguments: argparse.Namespace) -> tuple[Table, str, tuple[str, ...]]:
     if arguments.fair in EMBEDDED:
-        return adult(**EMBEDDED[arguments.fair]), RESPONSE, PROTECTED
+        return pt.datasets.adult(**EMBEDDED[arguments.fair]), RESPONSE, PROTECTED
     return counts_of(Path(arguments.fair), arguments), arguments.response, tuple(arguments.protected)
 
 
@@ -130,6 +129,6 @@ def _write_results(
         Exhibit("What the columns are", "", table=pd.DataFrame(meanings, columns=["measure", "meaning"])),
     ]
     part = Part(facts["data"], {name: fact for name, fact in facts.items() if fact}, (), exhibits)
-    page = Report("Ways to fair predictions", SUMMARY, [part], versions=versions())
+    page = Report("Ways to fair predictions", SUMMARY, [part], versions=list_versions())
     report = write_report(page, out / "fair.html", command=arguments.typed)
     return {"report": report.name, "picture": "fair.svg, fair.png", "numbers": "fair_summary.csv, fair_runs.csv"}

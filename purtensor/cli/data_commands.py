@@ -27,6 +27,7 @@ from purtensor.solving.solvers import SOLVERS
 
 INSPECT = Command(
     "inspect",
+    "inspect:run",
     "report the columns of a file",
     "Report the categories, missing values and type of each column, and whether it looks like a weight, an "
     "identifier, a number to bin, or a proxy of the protected columns; then suggest the next command.",
@@ -49,6 +50,7 @@ INSPECT = Command(
 
 PROJECT = Command(
     "project",
+    "project:run",
     "compute the fair version of a data set",
     "Project a data set onto demographic parity (P), utility (U) and realism (R), and write the projection: the fair "
     "distribution that is closest to the data.",
@@ -97,6 +99,7 @@ PROJECT = Command(
 
 DIAGNOSE = Command(
     "diagnose",
+    "diagnose:run",
     "prove whether a fair version of a data set exists",
     "Decide whether demographic parity (P), utility (U) and realism (R) can be met together on the profiles of a data "
     "set, with a checked proof, and explain the result in the labels of the data.",
@@ -108,6 +111,7 @@ DIAGNOSE = Command(
 
 RELAX = Command(
     "relax",
+    "project:run_relax",
     "find the nearest distribution when not all conditions can hold",
     "Find the distribution that meets the hard conditions and minimises the divergence from the data plus a penalty "
     "for violations of the soft conditions.",
@@ -140,6 +144,7 @@ RELAX = Command(
 
 CURVE = Command(
     "curve",
+    "analyses:run_curve",
     "trace the divergence against the allowed violation of parity",
     "Trace the cost of parity: the least divergence from the data for each allowed violation of parity, subject to "
     "utility and realism, with the disparity ratios.",
@@ -173,6 +178,7 @@ CURVE = Command(
 
 DECIDE = Command(
     "decide",
+    "decide:run",
     "make fair decisions about people, and report their cost",
     "Project the records of a file onto demographic parity, and decide for each record, or for other people; then "
     "show the rate of each decision in each group, and the accuracy. A row that is dropped for a missing value is not "
@@ -244,6 +250,7 @@ DECIDE = Command(
 
 PROXIES = Command(
     "proxies",
+    "analyses:run_proxies",
     "find the columns that reveal the protected ones, and what parity costs with them",
     "Rank columns and sets of columns by the cost of parity with them: whether the conditions can be met, the "
     "smallest violation, and the divergence in nats.",
@@ -261,6 +268,7 @@ PROXIES = Command(
 
 PATH = Command(
     "path",
+    "analyses:run_path",
     "show how the answer depends on the pseudo-count, from the data to maximum entropy",
     "Project references of several pseudo-counts onto the same conditions; inf is the distribution of maximum entropy.",
     [FILE],

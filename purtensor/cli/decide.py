@@ -11,21 +11,15 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+import purtensor as pt
 from purtensor._typing import FloatArray
-from purtensor.cli.output import show_facts, show_table, write_frame
-from purtensor.cli.people import require_frame
+from purtensor.cli.output import require_frame, show_facts, show_table, write_frame
 from purtensor.cli.question import describe_smoothing
-from purtensor.cli.records import COUNT, bins_typed, read_frame
-from purtensor.errors import (
-    InvalidOptionError,
-    InvalidTableError,
-    PurtensorError,
-    UnknownAttributeError,
-    UnknownCategoryError,
-)
+from purtensor.cli.records import bins_typed, label_bins, read_frame
 from purtensor.fairness.decisions import RULES, decide
 from purtensor.fairness.rates import accuracy, rates_by_group, smallest_ratios
-from purtensor.records.bins import Bins, BinSpec, make_bins, numbers_to_bin
+from purtensor.records.bins import BinSpec, make_bins, numbers_to_bin
+from purtensor.records.tabulate import COUNT
 from purtensor.sklearn.classifier import PURClassifier
 from purtensor.sklearn.columns import has_fractions, is_numeric, numbers
 from purtensor.tables.domain import join_some
@@ -40,7 +34,9 @@ def run(arguments: argparse.Namespace) -> None:
     predictors = _predictors(records, people, arguments)
     learned, asked = as_categories(records, people, predictors, arguments)
     if not (len(learned) and len(asked)):
-        raise InvalidTableError("each row has a missing value: dropping them leaves nobody to learn from or decide for")
+        raise pt.InvalidTableError(
+            "each row has a missing value: dropping them leaves nobody to learn from or decide for"
+        )
     model = _fit_model(learned, predictors, arguments)
     ids = None if arguments.ids is None else asked[arguments.ids].tolist()
     decided = pd.Series(model.predict(asked[predictors], ids=ids), index=asked.index)
@@ -76,11 +72,11 @@ def _facts(
 def _read_people(path: Path, arguments: argparse.Namespace) -> pd.DataFrame:
     frame = read_frame(path, arguments)
     if COUNT in frame and arguments.weights != COUNT:
-        raise InvalidOptionError(
+        raise pt.InvalidOptionError(
             f"{path.name} has a column {COUNT!r}: each row must be one person to decide about, not several"
         )
     if not len(frame):
-        raise InvalidTableError(f"{path.name} has no row: there is nobody to fit to or to decide about")
+        raise pt.InvalidTableError(f"{path.name} has no row: there is nobody to fit to or to decide about")
     return frame
 
 
@@ -99,9 +95,9 @@ def _fit_model(records: pd.DataFrame, predictors: list[str], arguments: argparse
     try:
         return model.fit(records[predictors], records[arguments.response], weights)
     except ValueError as error:  # scikit-learn's, of responses that are not categories
-        if isinstance(error, PurtensorError):
+        if isinstance(error, pt.PurtensorError):
             raise
-        raise InvalidTableError(f"{arguments.file.name}: {error}") from None
+        raise pt.InvalidTableError(f"{arguments.file.name}: {error}") from None
 
 
 def _predictors(records: pd.DataFrame, people: pd.DataFrame, arguments: argparse.Namespace) -> list[str]:
@@ -110,7 +106,7 @@ def _predictors(records: pd.DataFrame, people: pd.DataFrame, arguments: argparse
     asked += [name for name in (arguments.weights, arguments.ids) if name is not None and arguments.people is None]
     for name in asked:
         if name not in records:
-            raise UnknownAttributeError.among(name, list(records.columns), where=arguments.file.name)
+            raise pt.UnknownAttributeError.among(name, list(records.columns), where=arguments.file.name)
     others = arguments.unprotected
     if others is None:
         no_predictors = (arguments.response, arguments.weights, arguments.ids, *arguments.protected)
@@ -118,11 +114,11 @@ def _predictors(records: pd.DataFrame, people: pd.DataFrame, arguments: argparse
     predictors = [*arguments.protected, *others]
     for name in [*predictors, *([arguments.ids] if arguments.ids else [])]:
         if name not in people:
-            raise UnknownAttributeError.among(
+            raise pt.UnknownAttributeError.among(
                 name, list(people.columns), where=(arguments.people or arguments.file).name
             )
     if arguments.name in people:
-        raise InvalidOptionError(f"the people already have a column {arguments.name!r}: choose another --name")
+        raise pt.InvalidOptionError(f"the people already have a column {arguments.name!r}: choose another --name")
     return predictors
 
 
@@ -136,15 +132,15 @@ def _rates(words: Sequence[str] | None, responses: pd.Series) -> Mapping[object,
     for word in words:
         name, equals, share = word.rpartition("=")
         if not equals:
-            raise InvalidOptionError(f"--rate must be written as no=0.8 yes=0.2, got {word!r}")
+            raise pt.InvalidOptionError(f"--rate must be written as no=0.8 yes=0.2, got {word!r}")
         if name not in categories:
-            raise UnknownCategoryError(
+            raise pt.UnknownCategoryError(
                 f"no category {name!r} in {responses.name}; it has {join_some(sorted(categories), 20)}"
             )
         try:
             rates[categories[name]] = float(share)
         except ValueError:
-            raise InvalidOptionError(f"--rate must be written as no=0.8 yes=0.2, got {word!r}") from None
+            raise pt.InvalidOptionError(f"--rate must be written as no=0.8 yes=0.2, got {word!r}") from None
     return rates
 
 
@@ -204,7 +200,7 @@ def as_categories(
     response, bins = arguments.response, bins_typed(arguments.bins)
     for name in bins:
         if name not in (response, *predictors):
-            raise UnknownAttributeError.among(name, [response, *predictors], "the set of columns to decide by")
+            raise pt.UnknownAttributeError.among(name, [response, *predictors], "the set of columns to decide by")
     learned, asked = records.copy(), people.copy()
     masses = np.ones(len(records)) if arguments.weights is None else records[arguments.weights].to_numpy(np.float64)
     for name in (response, *predictors):
@@ -227,15 +223,10 @@ def _to_categories(name: str, frames: list[pd.DataFrame], spec: BinSpec | None, 
         binned = [numbers_to_bin(column, name) for column in columns]
         bins = make_bins(spec, name, binned[0], masses)
         for frame, values in zip(frames, binned, strict=True):
-            frame[name] = _in_bins(bins, values, frame.index)
+            frame[name] = label_bins(bins, values, frame.index)
     elif gaps:
         for frame in frames:
             frame[name] = frame[name].map(_text, na_action="ignore").astype(object)
-
-
-def _in_bins(bins: Bins, values: FloatArray, index: pd.Index) -> pd.Series:
-    labels = np.array([*bins.labels, None], dtype=object)  # None for the code -1 of a gap
-    return pd.Series(labels[bins.codes(values)], index=index)
 
 
 def _text(value: object) -> str:
@@ -254,9 +245,9 @@ def _without_gaps(frame: pd.DataFrame, names: Sequence[str], file: str, missing:
         if missing != "category":
             remedy = MISSING_REMEDY if missing == "raise" else "give --missing drop, to learn nothing from such rows"
             gap = f"{file} has no {name} in {len(gaps):,} of {len(frame):,} rows, first in row {gaps[0] + 1}"
-            raise InvalidTableError(f"{gap}; {remedy}", code="missing-values", where=gap, hint=remedy)
+            raise pt.InvalidTableError(f"{gap}; {remedy}", code="missing-values", where=gap, hint=remedy)
         if MISSING_CATEGORY in set(frame[name].dropna()):
-            raise InvalidTableError(
+            raise pt.InvalidTableError(
                 f"{file} has a category {MISSING_CATEGORY!r} in {name} beside missing values; rename it first"
             )
         frame = frame.assign(**{name: frame[name].fillna(MISSING_CATEGORY)})

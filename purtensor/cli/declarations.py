@@ -1,30 +1,29 @@
-"""Commands and their options as data, from which the parser is built; imports nothing heavy, so that help is quick."""
+"""Commands and their options as data, from which the parser is built, and what commands end with."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
+DONE, BAD_INPUT, INFEASIBLE, NOT_CONVERGED, TOO_LARGE, INTERRUPTED = 0, 2, 3, 4, 5, 130
 EXIT_CODES = """\
 exit codes: 0 success, 2 wrong usage or invalid input, 3 infeasible, 4 not converged, 5 too large, 130 interrupted"""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """An option or a positional argument: its name, and the settings that `add_argument` takes."""
-
-    name: str
-    settings: Mapping[str, Any]
+# the name of an option or of a positional argument, and the settings that `add_argument` takes
+Option: TypeAlias = tuple[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command; `purtensor.cli` has a module of the same name that runs it.
+    """A command.
 
     Attributes
     ----------
+    runs
+        The module of `purtensor.cli` and its function that runs the command: imported only then, so that help is quick.
     help, description, epilog
         What `--help` prints: of all commands, of this one, and below its options.
     options
@@ -36,6 +35,7 @@ class Command:
     """
 
     name: str
+    runs: str
     help: str
     description: str
     options: Sequence[Option] = ()
@@ -49,7 +49,7 @@ class Command:
         _add_options(parser, self.options)
         for heading, options in self.groups.items():
             _add_options(parser.add_argument_group(heading), options)
-        parser.set_defaults(**self.defaults)
+        parser.set_defaults(runs=self.runs, **self.defaults)
         # they may stand before or after the command
         for name, meaning in (("--json", "print one JSON object"), ("--quiet", "print errors only")):
             parser.add_argument(name, action="store_true", default=argparse.SUPPRESS, help=meaning)
@@ -57,9 +57,9 @@ class Command:
 
 def option(name: str, meaning: str, **settings: Any) -> Option:
     """Return an option with the text that `--help` prints."""
-    return Option(name, {"help": meaning, **settings})
+    return name, {"help": meaning, **settings}
 
 
 def _add_options(group: Any, options: Sequence[Option]) -> None:
-    for each in options:
-        group.add_argument(each.name, **each.settings)
+    for name, settings in options:
+        group.add_argument(name, **settings)

@@ -7,21 +7,18 @@ from typing import Any
 
 import numpy as np
 
+import purtensor as pt
 from purtensor._typing import Table
-from purtensor.cli.advice import PROOF, advice_on
-from purtensor.cli.endings import DONE, INFEASIBLE, NOT_CONVERGED
+from purtensor.cli.declarations import DONE, INFEASIBLE, NOT_CONVERGED
 from purtensor.cli.output import show_facts, show_lines, show_table
-from purtensor.cli.question import is_stored, read_question, read_stored_question
-from purtensor.feasibility.diagnosis import Diagnosis
+from purtensor.cli.question import PROOF, advice_on, is_stored, read_question, read_stored_question
 from purtensor.feasibility.row_witness import RowWitness
-from purtensor.feasibility.verdict import Verdict
-from purtensor.projection.diagnose import diagnose
 from purtensor.tables.store.table import StoredTable
 
 _MOST_ROWS = 40
 _MOST_NAMED = 8
+# characters of a proof that are printed unasked
 _SHORT = 1500
-"""Characters of a proof that are printed unasked."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -29,16 +26,16 @@ def run(arguments: argparse.Namespace) -> int:
     on_disk = is_stored(arguments.file)
     question = read_stored_question(arguments) if on_disk else read_question(arguments)
     show_facts("data", question.facts)
-    found = diagnose(
+    found = pt.diagnose(
         question.reference, question.constraints, ratio_bounds=arguments.ratio_bounds, cell_bounds=arguments.cell_bounds
     )
-    code = {Verdict.INFEASIBLE: INFEASIBLE, Verdict.OPEN: NOT_CONVERGED}.get(found.verdict, DONE)
+    code = {pt.Verdict.INFEASIBLE: INFEASIBLE, pt.Verdict.OPEN: NOT_CONVERGED}.get(found.verdict, DONE)
     if isinstance(found.evidence, RowWitness):
         show_facts("verdict", _facts_within_bounds(found))
         show_lines("reasons", str(found.explanation).split("; "))
         return code
     show_facts("verdict", _facts(found))
-    advice = None if on_disk or found.verdict is not Verdict.INFEASIBLE else advice_on(arguments, question)
+    advice = None if on_disk or found.verdict is not pt.Verdict.INFEASIBLE else advice_on(arguments, question)
     if advice is not None:
         show_lines("reasons", [found.explanation.sentences[0], *advice.sentences])
     if arguments.proof or advice is None or _is_short(found):
@@ -49,39 +46,39 @@ def run(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _facts_within_bounds(found: Diagnosis[Any]) -> dict[str, str]:
+def _facts_within_bounds(found: pt.Diagnosis[Any]) -> dict[str, str]:
     """Return the facts of a verdict within bounds: what conflicts, with which bounds, and what must give way."""
     why = found.explanation
     proof = "checked in fractions" if found.verify() else "none"
     return {
         "verdict": str(found.verdict),
-        "proof": proof if found.verdict is Verdict.INFEASIBLE else "",
+        "proof": proof if found.verdict is pt.Verdict.INFEASIBLE else "",
         "what conflicts": "; ".join(why.conflict[:_MOST_NAMED]),
         "with bounds": "; ".join(why.bounds[:_MOST_NAMED]),
         "what must give way": "; ".join(f"{name} ({by:+.6g})" for name, by in why.relaxations[:_MOST_NAMED]),
     }
 
 
-def _is_short(found: Diagnosis[Any]) -> bool:
+def _is_short(found: pt.Diagnosis[Any]) -> bool:
     """Return whether the proof is something to read, rather than to keep."""
     explanation = found.explanation
     characters = sum(map(len, explanation.sentences)) + sum(len(labels) for _, labels, _, _ in explanation.rows)
     return characters <= _SHORT
 
 
-def _facts(found: Diagnosis[Any]) -> dict[str, str]:
+def _facts(found: pt.Diagnosis[Any]) -> dict[str, str]:
     zeros, profiles = _profiles(found.implied_zeros), _profiles(found.reference)
     return {
         "verdict": str(found.verdict),
-        "proof": "none" if found.verdict is Verdict.OPEN else _proof(found),
+        "proof": "none" if found.verdict is pt.Verdict.OPEN else _proof(found),
         "without a place": _without_a_place(found),
         "implied zeros": f"{zeros:,} of {profiles:,} profiles" if zeros else "",
     }
 
 
-def _without_a_place(found: Diagnosis[Any]) -> str:
+def _without_a_place(found: pt.Diagnosis[Any]) -> str:
     """Return the share of the mass that contradicting constraints leave without a place, of tables in memory."""
-    if found.verdict is not Verdict.INFEASIBLE or isinstance(found.reference, StoredTable):
+    if found.verdict is not pt.Verdict.INFEASIBLE or isinstance(found.reference, StoredTable):
         return ""
     least = found.incompatibility()
     return "" if least is None else f"{least.value:.6g} of the mass, proved at least {float(least.proved):.6g}"
@@ -92,14 +89,14 @@ def _profiles(table: Table | StoredTable) -> int:
     return table.profiles if isinstance(table, StoredTable) else int(np.count_nonzero(table.values))
 
 
-def _proof(found: Diagnosis[Any]) -> str:
-    witness = "a certificate" if found.verdict is Verdict.INFEASIBLE else "a solution"
+def _proof(found: pt.Diagnosis[Any]) -> str:
+    witness = "a certificate" if found.verdict is pt.Verdict.INFEASIBLE else "a solution"
     return f"{witness}, {'checked' if found.verify() else 'NOT confirmed'} ({found.exact})"
 
 
-def _show_rows(found: Diagnosis[Any]) -> None:
+def _show_rows(found: pt.Diagnosis[Any]) -> None:
     """Print the rows that need mass and those that have room for it, largest first."""
     rows = [(role, labels, scope, f"{mass:.6g}") for role, labels, scope, mass in found.explanation.rows]
     if rows:
-        title = "what conflicts" if found.verdict is Verdict.INFEASIBLE else "what takes the mass"
+        title = "what conflicts" if found.verdict is pt.Verdict.INFEASIBLE else "what takes the mass"
         show_table(title, ("", "profiles", "target over", "mass"), rows, _MOST_ROWS)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 import math
 
+import purtensor as pt
 from purtensor.cli.output import show_facts, show_lines, show_table
+from purtensor.cli.parser import typed_options
 from purtensor.cli.records import text_options
-from purtensor.cli.wording import typed_options
 from purtensor.records.files import open_records
-from purtensor.records.inspection import Inspection, inspect
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Read the file, and print its columns, what is to be decided, and the command for it."""
     records = open_records(arguments.file, **text_options(arguments))
-    found = inspect(records, response=arguments.response, protected=arguments.protected, weights=arguments.weights)
+    found = pt.inspect(records, response=arguments.response, protected=arguments.protected, weights=arguments.weights)
     facts = {name: text for name, text in found.summary().items() if not name.startswith("look at")}
     show_facts("records", {"file": str(arguments.file), **facts})
     _show_columns(found)
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> None:
     show_lines("next", [found.command(str(arguments.file))])
 
 
-def _show_columns(found: Inspection) -> None:
+def _show_columns(found: pt.results.Inspection) -> None:
     rows = [
         (
             str(name),

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from purtensor._printing import printable
-from purtensor.cli.arguments import build_parser
-from purtensor.cli.endings import BAD_INPUT, DONE, INFEASIBLE, INTERRUPTED, NOT_CONVERGED, TOO_LARGE
-from purtensor.cli.wording import UsageError, as_typed, one_word, typed_options
+from purtensor.cli.declarations import BAD_INPUT, DONE, INFEASIBLE, INTERRUPTED, NOT_CONVERGED, TOO_LARGE
+from purtensor.cli.parser import UsageError, as_typed, build_parser, one_word, typed_options
 from purtensor.errors import (
     InfeasibleError,
     InvalidOptionError,
@@ -30,12 +29,12 @@ from purtensor.errors import (
     TooLargeError,
 )
 
+# the options that name what is written
 OUTPUTS = ("out", "report", "template", "weights_out", "members_out")
-"""The options that name what is written."""
-
+# up to this many replaced files are listed by name; otherwise their number is printed
 MOST_PATHS = 10
-"""Up to this many replaced files are listed by name; otherwise their number is printed."""
 
+# the smallest extra that has a package
 EXTRAS = {
     "matplotlib": "plot",
     "jinja2": "report",
@@ -53,10 +52,9 @@ EXTRAS = {
     "ipfn": "peers",
     "ot": "peers",
 }
-"""The smallest extra that has a package."""
 
-NO_PATHS = ("decimal", "delimiter", "encoding", "typed")
-"""Options whose words may happen to be paths, as the decimal point is."""
+# options whose words may happen to be paths, as the decimal point is
+NO_PATHS = ("decimal", "delimiter", "encoding", "typed", "runs")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -98,7 +96,8 @@ def outcome(parsed: argparse.Namespace, collected: dict[str, Any] | None = None)
     """Run the parsed command and return its exit code; errors go to stderr, or into `collected` as data."""
     try:
         # a command's module stands on numpy, pandas and more: it is imported only when it is called
-        run = import_module(f"purtensor.cli.{parsed.command}").run
+        module, _, name = parsed.runs.partition(":")
+        run = getattr(import_module(f"purtensor.cli.{module}"), name)
         with show_warnings(parsed, collected):
             ending = run_keeping_inputs(run, parsed, collected)
         # a pipe that is closed shows here, and not only when Python ends

@@ -1,4 +1,4 @@
-"""Results back on the records of a file: a weight for each, or fair rows like them."""
+"""Results back on the records of a file, a weight for each or rows like them; and `purtensor sample`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import purtensor as pt
 from purtensor.calibration.spread import effective_size
-from purtensor.cli.output import write_frame
-from purtensor.cli.question import NETCDF, require_writable
+from purtensor.cli.output import require_frame, show_facts, write_frame
 from purtensor.cli.records import read_frame, weight_column
-from purtensor.errors import InvalidOptionError
-from purtensor.records.weights import unreached_mass, weights
+from purtensor.records.weights import unreached_mass
 from purtensor.sampling.rows import draw_rows
-from purtensor.tables.io.files import ending
+from purtensor.tables.io.files import save_table
 
 NAME = "weight"
+# a share of the mass: less is rounding
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ def read_people(arguments: argparse.Namespace, attributes: Sequence[str] | None)
     """
     if arguments.rows is not None:
         if arguments.rows < 1:
-            raise InvalidOptionError(f"--rows must be 1 or more, got {arguments.rows}")
+            raise pt.InvalidOptionError(f"--rows must be 1 or more, got {arguments.rows}")
         require_frame(arguments.out, "--out, with --rows,")
     if arguments.weights_out is not None:
         require_frame(arguments.weights_out, "--weights-out")
@@ -53,7 +54,7 @@ def read_people(arguments: argparse.Namespace, attributes: Sequence[str] | None)
     records = read_frame(arguments.file, arguments, attributes)
     design = weight_column(list(records.columns), arguments.weights, arguments.file.name)
     if arguments.weights_out is not None and NAME in records and design != NAME:
-        raise InvalidOptionError(
+        raise pt.InvalidOptionError(
             f"the file has a column {NAME!r}, the name of the column that --weights-out writes: rename it"
         )
     return People(records, design, arguments.missing)
@@ -64,37 +65,44 @@ def write_people(arguments: argparse.Namespace, people: People | None, result: A
     facts: dict[str, str] = {}
     if people is None:
         return facts
+    how: dict[str, Any] = {"weights": people.design, "missing": people.missing}
     if arguments.weights_out is not None:
-        facts |= _write_weights(people, result, arguments.weights_out)
+        facts |= _write_weights(people, result, arguments.weights_out, how)
     if arguments.rows is not None:
         rows = draw_rows(
-            people.records,
-            result,
-            arguments.rows,
-            seed=arguments.seed,
-            response=arguments.response,
-            weights=people.design,
-            missing=people.missing,
+            people.records, result, arguments.rows, seed=arguments.seed, response=arguments.response, **how
         )
         write_frame(rows, arguments.out)
         facts["rows"] = f"{len(rows):,} drawn with seed {arguments.seed}, the columns as they came"
     return facts
 
 
-def _write_weights(people: People, result: Any, path: Path) -> dict[str, str]:
-    found = np.asarray(weights(people.records, result, weights=people.design, missing=people.missing))
+def _write_weights(people: People, result: Any, path: Path, how: dict[str, Any]) -> dict[str, str]:
+    found = np.asarray(pt.weights(people.records, result, **how))
     write_frame(people.records.assign(**{NAME: found}), path)
     unreached = unreached_mass(people.records, result, missing=people.missing)
+    is_left = unreached > _ROUNDING
     return {
         "weights": f"{found.min():.4g} to {found.max():.4g}, effective sample size (Kish) {effective_size(found):,.1f} "
         f"of {len(found):,}; in column {NAME!r} of {path}",
-        # less than 1e-12 is rounding
-        "not weighted": f"{unreached:.2g} of the mass is on profiles that no record has" if unreached > 1e-12 else "",
+        "not weighted": f"{unreached:.2g} of the mass is on profiles that no record has" if is_left else "",
     }
 
 
-def require_frame(path: Path, option: str) -> None:
-    """Refuse a path to write a frame to that is of another kind, or whose folder is not there."""
-    if ending(path) == NETCDF:
-        raise InvalidOptionError(f"{option} must end in .csv, .csv.gz or .parquet, got {path.name}")
-    require_writable(path, option)
+def run_sample(arguments: argparse.Namespace) -> None:
+    """Read a table or a saved result, draw, write the individuals or their counts, and print what was done."""
+    require_frame(arguments.out, "--out")
+    found = pt.load(arguments.file)
+    draw = pt.sample_without_replacement if arguments.without_replacement else pt.sample
+    counts = draw(getattr(found, "table", found), arguments.rows, seed=arguments.seed)
+    if arguments.counts:
+        save_table(counts, arguments.out)
+    else:
+        write_frame(pt.to_records(counts), arguments.out)
+    profiles = int((counts.values > 0).sum())
+    facts = {
+        "file": str(arguments.file),
+        "drawn": f"{arguments.rows:,} of {profiles:,} profiles, seed {arguments.seed}",
+        "written to": str(arguments.out),
+    }
+    show_facts("sample", facts)

@@ -8,33 +8,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import purtensor as pt
 from purtensor._typing import Table
-from purtensor.cli.records import KINDS, PROBABILITY, Columns, columns_asked, read_counts, text_options
-from purtensor.constraints.marginals import Marginal
-from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.fairness.pur import pur
+from purtensor.cli.output import NETCDF
+from purtensor.cli.records import Columns, columns_asked, read_counts, text_options
+from purtensor.fairness.advice import Advice, advise
 from purtensor.fairness.smoothing import Smoothed, smooth
-from purtensor.projection.files import load
-from purtensor.projection.relaxation import Relaxation
-from purtensor.projection.result import Projection
 from purtensor.records.bins import Bins, bins_in
 from purtensor.records.column_facts import column_facts
-from purtensor.records.files import STDIN, RecordFiles, open_records
+from purtensor.records.files import KINDS, STDIN, RecordFiles, open_records
 from purtensor.tables.coded import encode
-from purtensor.tables.io.files import require_packages
 from purtensor.tables.io.path_checks import STORE_MARK, require_file
-from purtensor.tables.regularize import regularize, uniform
 from purtensor.tables.store.table import StoredTable, open_table
 
-NETCDF = ".nc"
-"""The kind of file that holds a whole result, and as a reference may hold a table as well."""
-
-
+# the kind of folder that holds a stored table
 STORE = ".zarr"
-"""The kind of folder that a stored table lies in."""
-
+# the column that makes a file a distribution
+_PROBABILITY = "probability"
+# the default of the option, which is not refused for stored tables
 _STRENGTH = 1e-4
-"""The default of the option, which is not refused."""
+
+# advice is a search over sets of columns: not for larger data
+_MOST_PROFILES = 300_000
+_MOST_PREDICTORS = 40
+# characters of a refusal that are read to the end
+_SHORT = 500
+
+PROOF = "`purtensor diagnose` with --proof prints the proof"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Question:
 
     f: Any
     reference: Any
-    constraints: tuple[Marginal, ...]
+    constraints: tuple[pt.Marginal, ...]
     facts: dict[str, str]
 
 
@@ -56,14 +56,14 @@ def read_question(arguments: argparse.Namespace) -> Question:
         Naming what does not fit.
     """
     counts = read_all_counts(arguments)
-    f = regularize(counts, arguments.strength, response=arguments.response)
+    f = pt.regularize(counts, arguments.strength, response=arguments.response)
     facts = _facts_of_data(arguments.file, counts, f)
     asked = {"response": arguments.response, "protected": arguments.protected, "conditions": arguments.conditions}
     if arguments.reference == "smooth":
         smoothed = smooth(counts, **asked)
-        constraints = pur(smoothed.table, **asked)
+        constraints = pt.pur(smoothed.table, **asked)
         return Question(f, smoothed.table, constraints, {**facts, "smoothed": describe_smoothing(smoothed)})
-    return Question(f, _reference(arguments.reference, f, text_options(arguments)), pur(f, **asked), facts)
+    return Question(f, _reference(arguments.reference, f, text_options(arguments)), pt.pur(f, **asked), facts)
 
 
 def read_all_counts(arguments: argparse.Namespace) -> Table:
@@ -77,13 +77,6 @@ def read_all_counts(arguments: argparse.Namespace) -> Table:
     return read_counts(arguments.file, _columns(arguments))
 
 
-def require_writable(path: Path, option: str = "--out") -> None:
-    """Refuse a path to write to whose folder or whose kind's package is not there, before anything is computed."""
-    if not path.parent.is_dir():
-        raise InvalidOptionError(f"the folder of {option} does not exist: {path.parent}")
-    require_packages(path)
-
-
 def _columns(arguments: argparse.Namespace) -> Columns:
     protected, unprotected = tuple(arguments.protected), arguments.unprotected
     named = None if unprotected is None else (arguments.response, *protected, *unprotected)
@@ -94,23 +87,25 @@ def _reference(name: str, f: Table, text: dict[str, Any]) -> Table:
     if name == "empirical":
         return f
     if name == "uniform":
-        return uniform(f)
+        return pt.uniform(f)
     path = Path(name)
     require_file(path, f"a reference (empirical, uniform, smooth, or a table in {NETCDF}, {KINDS})")
     if path.suffix == NETCDF:
-        loaded = load(path)
-        return loaded.table if isinstance(loaded, Projection | Relaxation) else loaded
+        loaded = pt.load(path)
+        return loaded.table if isinstance(loaded, pt.Projection | pt.results.Relaxation) else loaded
     attributes = encode(f).domain.attributes
     opened = open_records(path, **text)
     names = opened.names if isinstance(opened, RecordFiles) else tuple(opened.columns)
-    asked = Columns(attributes, PROBABILITY if PROBABILITY in names else None, bins=_same_bins(f, opened), text=text)
+    asked = Columns(attributes, _PROBABILITY if _PROBABILITY in names else None, bins=_same_bins(f, opened), text=text)
     try:
         return read_counts(path, asked)
-    except InvalidTableError as error:
+    except pt.InvalidTableError as error:
         if error.code != "missing-values":
             raise
         remedy = f"remove such rows from {path.name}, or fill them"  # there is no option for them
-        raise InvalidTableError(f"{error.where}; {remedy}", code=error.code, where=error.where, hint=remedy) from None
+        raise pt.InvalidTableError(
+            f"{error.where}; {remedy}", code=error.code, where=error.where, hint=remedy
+        ) from None
 
 
 def _same_bins(f: Table, records: Any) -> dict[str, Bins]:
@@ -175,11 +170,11 @@ def read_stored_question(arguments: argparse.Namespace) -> Question:
     }
     for word, given in changing.items():
         if given:
-            raise InvalidOptionError(
+            raise pt.InvalidOptionError(
                 f"{arguments.file.name} is a stored table, which is used unchanged: {word} needs records"
             )
     f = open_table(arguments.file)
-    constraints = pur(f, response=arguments.response, protected=arguments.protected, conditions=arguments.conditions)
+    constraints = pt.pur(f, response=arguments.response, protected=arguments.protected, conditions=arguments.conditions)
     return Question(f, _reference_on_disk(arguments.reference, f), constraints, _facts_of_store(arguments.file, f))
 
 
@@ -188,7 +183,9 @@ def _reference_on_disk(name: str, f: StoredTable) -> StoredTable:
         return f
     if Path(name).is_dir() or name.lower().endswith(STORE):
         return open_table(name)
-    raise InvalidOptionError(f"the reference of a stored table must be empirical or another stored table, got {name!r}")
+    raise pt.InvalidOptionError(
+        f"the reference of a stored table must be empirical or another stored table, got {name!r}"
+    )
 
 
 def _facts_of_store(path: Path, f: StoredTable) -> dict[str, str]:
@@ -199,3 +196,36 @@ def _facts_of_store(path: Path, f: StoredTable) -> dict[str, str]:
         "attributes": ", ".join(f"{name} ({size})" for name, size in sizes),
         "profiles": f"{f.profiles:,} stored of {f.domain.size:,}",
     }
+
+
+def advice_on(arguments: argparse.Namespace, question: Question) -> Advice | None:
+    """Return what helps; None where parity, utility and realism are not all asked, or the search would be long."""
+    bounded = getattr(arguments, "ratio_bounds", None) is not None
+    if bounded or sorted(arguments.conditions) != sorted("PUR") or arguments.reference != "empirical":
+        return None
+    coded = encode(question.f)
+    predictors = len(coded.domain.attributes) - 1 - len(arguments.protected)
+    if not 0 < predictors <= _MOST_PREDICTORS or len(coded.values) > _MOST_PROFILES:
+        return None
+    return advise(question.f, response=arguments.response, protected=arguments.protected)
+
+
+def shorten(error: pt.InfeasibleError, arguments: argparse.Namespace, question: Question) -> pt.InfeasibleError:
+    """Return the error with a reason and advice instead of the proof; unchanged if nothing is known."""
+    advice = advice_on(arguments, question)
+    if advice is None:
+        return error
+    whole = " ".join(error.reason.split()).rstrip(".")
+    is_short = len(whole) <= _SHORT
+    first = whole.partition(". ")[0]
+    message = "; ".join((whole, *advice.sentences) if is_short else (first, *advice.sentences, PROOF))
+    left_out = " ".join(advice.kept)
+    hint = f"--unprotected {left_out}" if advice.left_out and left_out else None
+    return pt.InfeasibleError(
+        message,
+        error.diagnosis,
+        where=", ".join(advice.culprits) or None,
+        got=list(advice.culprits),
+        expected=list(advice.kept) if advice.left_out else None,
+        hint=hint,
+    )

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+import purtensor as pt
 from purtensor._typing import Table
-from purtensor.calibration.calibrate import calibrate
-from purtensor.cli.output import show_facts, show_table, write_frame
-from purtensor.cli.people import require_frame
-from purtensor.cli.records import read_frame, weight_column
-from purtensor.constraints.marginals import Marginal
-from purtensor.errors import InconsistentTargetsError, InvalidOptionError, UnknownAttributeError, UnknownCategoryError
-from purtensor.records.as_table import as_table
+from purtensor.cli.calibrate import closeness, refuse_column
+from purtensor.cli.output import require_frame, show_facts, show_table, write_frame
+from purtensor.cli.records import label_bins, read_frame, weight_column
 from purtensor.records.bins import bins_in
 from purtensor.tables.domain import PROFILE
 
+# what the numbers of a target are, by their sum
 SHARES, PER_CENT, COUNTS = "shares", "per cent", "counts"
+_WHOLES = {SHARES: 1.0, PER_CENT: 100.0}
+# sums of shares in files are rounded
+_CLOSE = 1e-9
 _MOST_ROWS = 60
 
 
@@ -29,47 +29,40 @@ def run(arguments: argparse.Namespace) -> None:
     """Read the files, weight the sample, write it with its weights, and print what was reached."""
     require_frame(arguments.out, "--out")
     sample = read_frame(arguments.file, arguments)
-    if arguments.name in sample:
-        raise InvalidOptionError(
-            f"{arguments.file.name} already has a column {arguments.name!r}: choose another --name"
-        )
+    refuse_column(arguments.name, sample, arguments.file)
     design = weight_column(list(sample.columns), arguments.weights, arguments.file.name)
-    targets = {path: as_table(read_frame(path, arguments)) for path in arguments.targets}
-    binned = sample.assign(**_in_bins(sample, targets.values()))
+    targets = {path: pt.as_table(read_frame(path, arguments)) for path in arguments.targets}
+    binned = sample
     for path, target in targets.items():
+        binned = _in_bins(binned, target)
         _require_labels(target, binned, path, arguments.file)
-    kinds = {path: _kind(target) for path, target in targets.items()}
-    total = _total(arguments, sample, design, targets, kinds)
-    marginals = [Marginal(_scale(target, kinds[path], total)) for path, target in targets.items()]
-    found = calibrate(
-        binned,
-        marginals,
-        weights=design,
-        bounds=arguments.bounds,
-        weight_bounds=arguments.weight_bounds,
-        relative_to=arguments.relative_to,
-        distance=arguments.distance,
-        tolerance=arguments.tolerance,
-    )
+    kinds = {path: _kind(float(target.sum())) for path, target in targets.items()}
+    total = _total(arguments, sample, design, {path: float(targets[path].sum()) for path in targets}, kinds)
+    marginals = [
+        pt.Marginal(target if kinds[path] == COUNTS else target * (total / _WHOLES[kinds[path]]))
+        for path, target in targets.items()
+    ]
+    found = pt.calibrate(binned, marginals, weights=design, **closeness(arguments))
     write_frame(sample.assign(**{arguments.name: found.array}), arguments.out)
     reason = {
         f"target {path.name}": f"{kinds[path]}, sum {float(target.sum()):,.10g}" for path, target in targets.items()
     }
     show_facts("targets", {**reason, "total of the weights": f"{total:,.10g}"})
     show_facts("weights", {**found.summary(), "written to": str(arguments.out)})
-    _show(marginals, binned, design, found.array)
+    rows = [
+        (label, *map("{:.6g}".format, sums))
+        for label, *sums in found.controls[["label", "lower", "before", "after"]].itertuples(index=False)
+    ]
+    show_table("marginals", ("", "target", "before", "after"), rows, _MOST_ROWS)
 
 
-def _in_bins(sample: pd.DataFrame, targets: Iterable[Table]) -> dict[str, pd.Series]:
-    """Return the columns of numbers for which targets have bins, such as <30, 30-44, >=45, in these bins."""
-    found: dict[str, pd.Series] = {}
-    for target in targets:
-        for name, bins in bins_in(target).items():
-            if name in sample and pd.api.types.is_numeric_dtype(sample[name]):
-                factor = bins.factor(sample[name].to_numpy(dtype=np.float64, na_value=np.nan))
-                labels = np.array([*bins.labels, None], dtype=object)  # None for the code -1 of a gap
-                found[name] = pd.Series(labels[factor.codes], index=sample.index)
-    return found
+def _in_bins(sample: pd.DataFrame, target: Table) -> pd.DataFrame:
+    """Return the sample with the numbers for which a target has bins, such as <30, 30-44, >=45, in these bins."""
+    for name, bins in bins_in(target).items():
+        if name in sample and pd.api.types.is_numeric_dtype(sample[name]):
+            numbers = sample[name].to_numpy(dtype=np.float64, na_value=np.nan)
+            sample = sample.assign(**{name: label_bins(bins, numbers, sample.index)})
+    return sample
 
 
 def _require_labels(target: Table, sample: pd.DataFrame, path: Path, file: Path) -> None:
@@ -77,63 +70,39 @@ def _require_labels(target: Table, sample: pd.DataFrame, path: Path, file: Path)
     index = target.indexes[PROFILE]
     for name in index.names:
         if name not in sample:
-            raise UnknownAttributeError.among(name, sample.columns, file.name)
+            raise pt.UnknownAttributeError.among(name, sample.columns, file.name)
         known = list(dict.fromkeys(sample[name].dropna().tolist()))
         wanted = list(dict.fromkeys(index[target.values > 0].get_level_values(name).tolist()))
-        lacking = [label for label in wanted if label not in known]
-        if lacking:
-            reason = f"for which {path.name} has a target and {file.name} no record"
-            raise UnknownCategoryError.among(lacking[0], name, known, reason)
-        extra = [label for label in known if label not in wanted]
-        if extra:
-            reason = f"which records of {file.name} have and {path.name} has no target for"
-            raise UnknownCategoryError.among(extra[0], name, wanted, reason)
+        for labels, others, reason in (
+            (wanted, known, f"for which {path.name} has a target and {file.name} no record"),
+            (known, wanted, f"which records of {file.name} have and {path.name} has no target for"),
+        ):
+            lacking = [label for label in labels if label not in others]
+            if lacking:
+                raise pt.UnknownCategoryError.among(lacking[0], name, others, reason)
 
 
-def _kind(target: Table) -> str:
-    """Return what the numbers of a target are, by their sum: 1 is of shares, 100 of per cent, others of counts."""
-    whole = float(target.sum())
-    if math.isclose(whole, 1.0, rel_tol=1e-9):
-        return SHARES
-    return PER_CENT if math.isclose(whole, 100.0, rel_tol=1e-9) else COUNTS
+def _kind(whole: float) -> str:
+    return next((kind for kind, sum_ in _WHOLES.items() if math.isclose(whole, sum_, rel_tol=_CLOSE)), COUNTS)
 
 
 def _total(
     arguments: argparse.Namespace,
     sample: pd.DataFrame,
     design: str | None,
-    targets: dict[Path, Table],
+    sums: dict[Path, float],
     kinds: dict[Path, str],
 ) -> float:
     """Return what the weights sum to: that of the counts, or what was requested, or that of the design weights."""
-    counted = {path: float(target.sum()) for path, target in targets.items() if kinds[path] == COUNTS}
-    wholes = list(counted.values())
-    if wholes and not all(math.isclose(whole, wholes[0], rel_tol=1e-9) for whole in wholes):
-        reason = ", ".join(f"{path.name} sums to {whole:,.10g}" for path, whole in counted.items())
-        raise InconsistentTargetsError(
+    counted = {path: whole for path, whole in sums.items() if kinds[path] == COUNTS}
+    if not counted:
+        return float(arguments.total or (len(sample) if design is None else sample[design].sum()))
+    whole, *others = counted.values()
+    if not all(math.isclose(whole, other, rel_tol=_CLOSE) for other in others):
+        reason = ", ".join(f"{path.name} sums to {own:,.10g}" for path, own in counted.items())
+        raise pt.InconsistentTargetsError(
             f"{reason}: all targets must have the same total; numbers that sum to 1 are shares, to 100 per cent"
         )
-    if wholes and arguments.total is not None and not math.isclose(wholes[0], arguments.total, rel_tol=1e-9):
-        raise InvalidOptionError(f"--total is {arguments.total:,.10g}, but the counts sum to {wholes[0]:,.10g}")
-    if wholes:
-        return wholes[0]
-    return float(arguments.total or (len(sample) if design is None else sample[design].sum()))
-
-
-def _scale(target: Table, kind: str, total: float) -> Table:
-    return target if kind == COUNTS else target * (total / (1.0 if kind == SHARES else 100.0))
-
-
-def _show(marginals: list[Marginal], sample: pd.DataFrame, design: str | None, weights: np.ndarray) -> None:
-    """Print each target beside what the sample has before and after."""
-    before = np.ones(len(sample)) if design is None else sample[design].to_numpy(dtype=np.float64)
-    rows = []
-    for marginal in marginals:
-        index = marginal.target.indexes[PROFILE]
-        names = list(index.names)
-        sums = [sample.assign(**{"own weight": own}).groupby(names)["own weight"].sum() for own in (before, weights)]
-        for label, value in zip(index.tolist(), marginal.target.values.tolist(), strict=True):
-            key = label if len(names) > 1 else label[0]
-            what = ", ".join(f"{name}={part}" for name, part in zip(names, label, strict=True))
-            rows.append((what, f"{value:.6g}", *(f"{float(own.get(key, 0.0)):.6g}" for own in sums)))
-    show_table("marginals", ("", "target", "before", "after"), rows, _MOST_ROWS)
+    if arguments.total is not None and not math.isclose(whole, arguments.total, rel_tol=_CLOSE):
+        raise pt.InvalidOptionError(f"--total is {arguments.total:,.10g}, but the counts sum to {whole:,.10g}")
+    return whole

@@ -7,9 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from purtensor.cli.endings import DONE, INTERRUPTED
-from purtensor.cli.output import show_facts, show_frame, show_table, write_frame
-from purtensor.cli.progress import bar
+from purtensor.cli.declarations import DONE, INTERRUPTED
+from purtensor.cli.output import bar, show_facts, show_frame, show_table, write_frame
 from purtensor.plots.rates import plot_atlas, plot_rates
 from purtensor.plots.save_figure import save_figure
 from purtensor.studies.atlas import atlas, laws, powers

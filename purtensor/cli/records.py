@@ -8,31 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from purtensor._typing import Table
-from purtensor.errors import InvalidOptionError, UnknownAttributeError
-from purtensor.projection.files import load
+import purtensor as pt
+from purtensor._typing import FloatArray, Table
 from purtensor.records.bins import Bins, BinSpec, bins_in
-from purtensor.records.files import KINDS, RecordFiles, open_records
-from purtensor.records.tabulate import COUNT, tabulate
-
-PROBABILITY = "probability"
-"""The column that makes a file a distribution."""
-
-__all__ = [
-    "COUNT",
-    "KINDS",
-    "PROBABILITY",
-    "Columns",
-    "bins_typed",
-    "columns_asked",
-    "counts_of",
-    "read_counts",
-    "read_frame",
-    "text_options",
-    "weight_column",
-]
+from purtensor.records.files import RecordFiles, open_records
+from purtensor.records.tabulate import COUNT
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +61,8 @@ def read_counts(path: Path | str, columns: Columns) -> Table:
     weights = weight_column(names, columns.weights, Path(path).name)
     for name in (*columns.required, *(columns.attributes or ()), *columns.bins, *([weights] if weights else [])):
         if name not in names:
-            raise UnknownAttributeError.among(name, names, where=Path(path).name)
-    return tabulate(records, columns.attributes, weights=weights, missing=columns.missing, bins=columns.bins)
+            raise pt.UnknownAttributeError.among(name, names, where=Path(path).name)
+    return pt.tabulate(records, columns.attributes, weights=weights, missing=columns.missing, bins=columns.bins)
 
 
 def counts_of(path: Path, arguments: argparse.Namespace) -> Table:
@@ -93,7 +76,7 @@ def counts_of(path: Path, arguments: argparse.Namespace) -> Table:
         As `read_counts`.
     """
     if not (arguments.response and arguments.protected):
-        raise InvalidOptionError(
+        raise pt.InvalidOptionError(
             f"{path} contains records: name the response and the protected attributes with --response and --protected"
         )
     return read_counts(path, columns_asked(arguments, None, (arguments.response, *arguments.protected)))
@@ -142,33 +125,41 @@ def bins_typed(words: Sequence[str]) -> dict[str, BinSpec]:
         if not equals and Path(word).exists():
             bins |= _bins_in_file(word)
         elif not (name and equals and spec):
-            raise _no_bins(word)
+            raise _refuse_bins(word)
         elif spec.startswith("quantiles"):
             bins[name] = spec
         else:
             try:
                 bins[name] = tuple(float(edge) for edge in spec.split(","))
             except ValueError:
-                raise _no_bins(word) from None
+                raise _refuse_bins(word) from None
     return bins
 
 
 def _bins_in_file(path: str) -> dict[str, Bins]:
-    found = bins_in(load(path))
+    found = bins_in(pt.load(path))
     if not found:
-        raise InvalidOptionError(f"--bins: no attribute of {path} is in bins", where="--bins", got=path)
+        raise pt.InvalidOptionError(f"--bins: no attribute of {path} is in bins", where="--bins", got=path)
     return found
 
 
-def _no_bins(word: str) -> InvalidOptionError:
+def _refuse_bins(word: str) -> pt.InvalidOptionError:
     wanted = "age=30,45,65 or age=quantiles:4, or as a file with a table in bins"
-    return InvalidOptionError(f"--bins is written as {wanted}, not {word!r}", where="--bins", expected=wanted, got=word)
+    return pt.InvalidOptionError(
+        f"--bins is written as {wanted}, not {word!r}", where="--bins", expected=wanted, got=word
+    )
+
+
+def label_bins(bins: Bins, numbers: FloatArray, index: pd.Index[Any]) -> pd.Series[Any]:
+    """Return the label of the bin of each number, None for a gap."""
+    labels = np.array([*bins.labels, None], dtype=object)  # a gap has the code -1
+    return pd.Series(labels[bins.codes(numbers)], index=index)
 
 
 def weight_column(names: Sequence[str], asked: str | None, file: str) -> str | None:
     """Return the column with the weights: the one that was requested, or else the one called `count`, if any."""
     if asked is not None and asked != COUNT and COUNT in names:
-        raise InvalidOptionError(
+        raise pt.InvalidOptionError(
             f"{file} has a column {COUNT!r} and the weights are {asked!r}; rename {COUNT!r} if it is not a count"
         )
     return asked if asked is not None else (COUNT if COUNT in names else None)

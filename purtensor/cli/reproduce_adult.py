@@ -9,9 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from purtensor.cli.adult_exhibits import NAMES, exhibits
-from purtensor.cli.info import versions
-from purtensor.cli.output import show_claims, show_facts, show_frame, show_table, write_frames
-from purtensor.cli.progress import bar
+from purtensor.cli.installation import list_versions
+from purtensor.cli.output import bar, show_claims, show_facts, show_frame, show_table, write_frames
 from purtensor.projection.files import save
 from purtensor.report.page import Part, Report, write_report
 from purtensor.studies.adult import study_adult
@@ -177,5 +176,5 @@ def as_report(study: AdultStudy, verdicts: Sequence[Claim], folder: Path) -> Rep
     }
     part = Part("Adult, UCI's train and test splits", facts(study), verdicts, list(exhibits(study, folder)))
     return Report(
-        "Income without disparity: the Adult study of arXiv 2309.17347", SUMMARY, [part], settings, versions()
+        "Income without disparity: the Adult study of arXiv 2309.17347", SUMMARY, [part], settings, list_versions()
     )

@@ -9,9 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from purtensor._typing import Table
-from purtensor.cli.info import versions
-from purtensor.cli.output import both, show_claims, show_facts, show_table, write_frames
-from purtensor.cli.progress import bar
+from purtensor.cli.installation import list_versions
+from purtensor.cli.output import bar, name_files, show_claims, show_facts, show_table, write_frames
 from purtensor.cli.wage_exhibits import ATTRIBUTES, NAMES, UNIT, exhibits
 from purtensor.cli.wage_surveys import groups_asked, pool_years, surveys, years_of_stand_in
 from purtensor.plots.panels import plot_by_year
@@ -73,7 +72,9 @@ def run(arguments: argparse.Namespace) -> None:
         "test people with an unseen profile": UNSEEN[arguments.unseen],
         "groups": "; ".join(f"{name}: {asked}" for name, asked in groups.items()) or "the stated defaults",
     }
-    report = Report("Wages without the pay gap: the study of arXiv 2309.17347", SUMMARY, parts, settings, versions())
+    report = Report(
+        "Wages without the pay gap: the study of arXiv 2309.17347", SUMMARY, parts, settings, list_versions()
+    )
     written = write_report(report, out / "report.html", command=arguments.typed)
     show_facts(f"written to {out}", {"report": written.name})
 
@@ -170,7 +171,7 @@ def over_the_years(studies: Mapping[int, WageStudy], together: Table, folder: Pa
             "The share of people in each category, in all years together.",
             "cumulative prevalence of response and predictors",
             people,
-            numbers=both("prevalences_all_years"),
+            numbers=name_files("prevalences_all_years"),
         ),
         Exhibit(
             "Year by year",
@@ -181,7 +182,7 @@ def over_the_years(studies: Mapping[int, WageStudy], together: Table, folder: Pa
             "left by chance is the share that so many sets leave if all is removed.",
             figure=trend,
             table=numbers,
-            numbers=both("by_year"),
+            numbers=name_files("by_year"),
         ),
     ]
     facts = {

@@ -28,6 +28,7 @@ STUDIES = ("lambda", "size", "granularity", "atlas")
 
 REPRODUCE = Command(
     "reproduce",
+    "reproduce:run",
     "run a study of the paper on real data",
     "Run a study of 'Demographic Parity: Mitigating Biases in Real-World Data' (arXiv 2309.17347).",
     [
@@ -125,6 +126,7 @@ REPRODUCE = Command(
 
 COMPARE = Command(
     "compare",
+    "compare:run",
     "compare solvers on problems",
     "Run solvers on problems with one stopping rule and budget, evaluate their tables independently, time them in "
     "turns, and write tables, curves, performance profiles and a report.",
@@ -211,6 +213,7 @@ COMPARE = Command(
 
 INFO = Command(
     "info",
+    "installation:run_info",
     "print versions, threads, cache, memory and embedded data",
     "Print the information for a bug report: versions, threads, cache, memory, embedded data.",
     epilog=None,
@@ -218,6 +221,7 @@ INFO = Command(
 
 WARMUP = Command(
     "warmup",
+    "installation:run_warmup",
     "compile all kernels now, so that later runs need not",
     "Compile all kernels and cache them, for example in an image or an installation for other users.",
     epilog=None,

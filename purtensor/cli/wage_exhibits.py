@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from purtensor.cli.output import both
+from purtensor.cli.output import name_files
 from purtensor.plots.save_figure import save_figure
 from purtensor.plots.survey import plot_boxes, plot_by_response, plot_prevalences
 from purtensor.report.page import Exhibit
@@ -127,7 +127,7 @@ class _Figures:
 
     def _draw(self, name: str, axes: Axes, title: str, text: str, paper: str) -> Exhibit:
         vector, _ = save_figure(axes, self.folder / name, title=f"{title}; {self._people()}")
-        return Exhibit(title, text, paper, vector, numbers=both(name))
+        return Exhibit(title, text, paper, vector, numbers=name_files(name))
 
     def _against_parity(self, marks: pd.DataFrame, title: str, deviation: str) -> Axes:
         parity = dict.fromkeys(self.study.population.response_categories, 0.0)
@@ -169,7 +169,7 @@ def _tables(study: WageStudy, numbers: Mapping[str, pd.DataFrame]) -> Iterator[E
         "Projections of the simulated training sets. Infeasible sets and sets that did not converge are left out of "
         "all figures above.",
         table=numbers["certificates"],
-        numbers=both("certificates"),
+        numbers=name_files("certificates"),
     )
     yield Exhibit(
         "What is left on test data, by sample size",
@@ -180,7 +180,7 @@ def _tables(study: WageStudy, numbers: Mapping[str, pd.DataFrame]) -> Iterator[E
         "is the largest significant deviation; unseen is the share of test people whose profile is not in the "
         "training set.",
         table=numbers["rest_by_size"],
-        numbers=both("rest_by_size"),
+        numbers=name_files("rest_by_size"),
     )
     yield Exhibit(
         "People with an unseen profile",
@@ -189,14 +189,14 @@ def _tables(study: WageStudy, numbers: Mapping[str, pd.DataFrame]) -> Iterator[E
         "sets: the mean absolute disparity, its significance (rms z, near 1 for chance alone), and the mean utility "
         "error in nats.",
         table=numbers["by_unseen_rule"].replace({"model": NAMES, "rule": dict(UNSEEN)}),
-        numbers=both("by_unseen_rule"),
+        numbers=name_files("by_unseen_rule"),
     )
     if len(numbers["left_out"]):
         yield Exhibit(
             "Sets that were left out",
             "Simulated sets whose projection was not found, with what is proved about their conditions.",
             table=numbers["left_out"],
-            numbers=both("left_out"),
+            numbers=name_files("left_out"),
         )
     yield Exhibit(
         "Projections of the survey itself",

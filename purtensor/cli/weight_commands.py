@@ -9,6 +9,7 @@ from purtensor.cli.options import CLOSENESS, MISSING_VALUES, TOLERANCE, WEIGHT_N
 
 SAMPLE = Command(
     "sample",
+    "people:run_sample",
     "draw records from a table or a result",
     "Draw individuals from a table of counts or probabilities, or from a saved projection, and write one row per "
     "individual.",
@@ -24,6 +25,7 @@ SAMPLE = Command(
 
 RAKE = Command(
     "rake",
+    "rake:run",
     "compute weights with which a sample has the marginals given in files",
     "Compute the weights nearest to the design weights with which a sample has the marginals in the files; each file "
     "has columns of labels and one of counts, shares or per cent. For intervals, totals of numeric columns and "
@@ -51,6 +53,7 @@ RAKE = Command(
 
 CALIBRATE = Command(
     "calibrate",
+    "calibrate:run",
     "compute weights for the records of a file that meet controls",
     "Change the design weights of records as little as possible, so that the weighted sample reproduces controls: "
     "counts and totals by group, as points, intervals, or targets with a standard error. The controls are a file that "

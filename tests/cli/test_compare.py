@@ -11,7 +11,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.cli import rate_study
-from purtensor.cli.endings import BAD_INPUT, INTERRUPTED
+from purtensor.cli.declarations import BAD_INPUT, INTERRUPTED
 from purtensor.cli.main import main
 from purtensor.cli.study_commands import PEERS, STUDIES
 from purtensor.comparison import peers

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from purtensor.cli import diagnose
+import purtensor as pt
 from purtensor.cli.main import main
 from purtensor.feasibility.verdict import Verdict
 
@@ -68,8 +68,8 @@ def test_diagnose__what_is_not_decided_ends_with_four(tmp_path: Path, monkeypatc
         def __getattr__(self, name: str) -> object:
             return getattr(self.found, name)
 
-    known = diagnose.diagnose
-    monkeypatch.setattr(diagnose, "diagnose", lambda *question, **bounds: Undecided(known(*question, **bounds)))
+    known = pt.diagnose
+    monkeypatch.setattr(pt, "diagnose", lambda *question, **bounds: Undecided(known(*question, **bounds)))
     assert run(tmp_path, FREE) == 4
 
 

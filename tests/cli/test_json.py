@@ -103,10 +103,10 @@ def test_compare__prints_and_writes_numbers_without_matplotlib(tmp_path, monkeyp
 
     class Missing:
         def find_spec(self, name, path=None, target=None):
-            if name == "purtensor.cli.reports":
+            if name == "purtensor.plots.save_figure":
                 raise ImportError("figures need the package matplotlib: pip install 'purtensor[plot]'")
 
-    monkeypatch.delitem(sys.modules, "purtensor.cli.reports", raising=False)
+    monkeypatch.delitem(sys.modules, "purtensor.plots.save_figure", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Missing(), *sys.meta_path])
     assert main(["compare", "a", "--solvers", "ipf", "--repetitions", "1", "--out", "out"]) == 0
     assert "left out: figures need the package matplotlib" in capsys.readouterr().out

@@ -63,7 +63,7 @@ def test_help__answers_without_the_heavy_packages() -> None:
     assert done.returncode == 0
     for word in ("project", "diagnose", "reproduce", "info", "exit codes", "3 infeasible"):
         assert word in done.stdout
-    heavy = "import sys, purtensor.cli.arguments as a, purtensor.cli.main; a.build_parser().format_help()\n"
+    heavy = "import sys, purtensor.cli.parser as a, purtensor.cli.main; a.build_parser().format_help()\n"
     loaded = purtensor(code=heavy + "print([m for m in ('numpy', 'pandas', 'numba', 'rich') if m in sys.modules])")
     assert loaded.stdout.strip() == "[]"
 
@@ -293,7 +293,7 @@ def test_main__interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     def interrupt(arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("purtensor.cli.info.run", interrupt)
+    monkeypatch.setattr("purtensor.cli.installation.run_info", interrupt)
     assert main(["info"]) == INTERRUPTED
     assert "interrupted" in capsys.readouterr().err
 
@@ -329,7 +329,7 @@ def test_main__refuses_a_file_that_it_could_not_write_before_it_computes(
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == package else found(name, *rest)
     )
-    monkeypatch.setattr("purtensor.cli.project.project", never)
+    monkeypatch.setattr(pt, "project", never)
     out = tmp_path / f"fair.{kind}"
     assert main(["project", str(hired), "--response", "hired", "--protected", "sex", "--out", str(out)]) == BAD_INPUT
     told = capsys.readouterr().err
@@ -344,7 +344,7 @@ def test_main__names_an_extra_that_is_missing(
     def need(arguments: object) -> None:
         raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
 
-    monkeypatch.setattr("purtensor.cli.info.run", need)
+    monkeypatch.setattr("purtensor.cli.installation.run_info", need)
     assert main(["info"]) == BAD_INPUT
     assert capsys.readouterr().err == "purtensor: this command needs matplotlib: pip install 'purtensor[plot]'\n"
 

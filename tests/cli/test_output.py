@@ -1,7 +1,8 @@
-"""Text tables."""
+"""Text tables, files that are whole, and the bar of long commands: on a terminal only, and gone at the end."""
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 import purtensor as pt
 from purtensor.cli import output
 from purtensor.cli.main import main
-from purtensor.cli.output import write_frame, write_text
+from purtensor.cli.output import bar, write_frame, write_text
 
 COLUMNS = ("group", "data", "fair")
 ROWS = [("female", "0.3", "1.000"), ("m", "0.75", "0.9")]
@@ -26,27 +27,6 @@ def test_plain_table__aligns_words_left_and_numbers_right() -> None:
 def test_show_table__is_plain_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     output.show_table("ratios", COLUMNS, ROWS)
     assert capsys.readouterr().out.strip() == output.plain_table("ratios", COLUMNS, ROWS)
-
-
-def test_show_table__on_a_terminal_says_the_same(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    output.show_table("ratios", COLUMNS, ROWS)
-    printed = capsys.readouterr().out
-    assert all(cell in printed for row in (COLUMNS, *ROWS) for cell in row)
-    assert "─" in printed
-
-
-def test_show_table__cuts_no_number_on_a_narrow_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "20")
-    output.show_table("a long heading over the table", COLUMNS, [("female", "0.032925849", "1.000000000")])
-    printed = capsys.readouterr().out
-    assert "0.032925849" in printed
-    assert "1.000000000" in printed
 
 
 def test_show_facts__leaves_out_what_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,3 +83,31 @@ def test_errors__and_warnings_show_control_characters_as_their_escapes() -> None
     assert r"a\x1b[2J" in str(refused.value)
     assert str(pt.errors.StoreError("x\x07")) == r"x\x07"
     assert str(pt.errors.PurtensorWarning("x\x1b")) == r"x\x1b"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown_on(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(sys, "stderr", stream)
+    with bar("beginning", 7) as shown:
+        shown.step("drawing tables")
+        shown.done(7)
+    return stream.getvalue()
+
+
+@pytest.mark.skipif(output.Console is None, reason="needs rich")
+def test_bar__shows_the_step_and_how_many_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = shown_on(Terminal(), monkeypatch)
+    assert "drawing tables" in text
+    assert "7/7" in text
+
+
+def test_bar__is_silent_without_a_terminal_or_without_rich(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown_on(io.StringIO(), monkeypatch) == ""
+    monkeypatch.setattr(output, "Console", None)
+    assert shown_on(Terminal(), monkeypatch) == ""

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from purtensor.cli import rate_study
-from purtensor.cli.endings import DONE, INTERRUPTED
+from purtensor.cli.declarations import DONE, INTERRUPTED
 from purtensor.cli.main import main
 from purtensor.problems.named import NamedProblem
 from purtensor.studies import rate_studies

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import purtensor as pt
-from purtensor.cli.arguments import build_parser
 from purtensor.cli.main import main
+from purtensor.cli.parser import build_parser
 from purtensor.cli.wage_surveys import groups_asked, read_map, surveys
 from purtensor.datasets.census_income import EDUCATION
 from purtensor.datasets.sectors import CENSUS_SECTORS

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 import purtensor as pt
-from purtensor.cli.arguments import build_parser
+from purtensor.cli.parser import build_parser
 from purtensor.cli.question import read_question
 from purtensor.cli.records import Columns, read_counts
 from purtensor.cli.wage_surveys import read_map

@@ -1,4 +1,4 @@
-"""Errors and messages in the words of the command line, with a suggestion of the intended word."""
+"""The parser of everything that can be typed after `purtensor`, and errors and messages in the same words."""
 
 from __future__ import annotations
 
@@ -9,8 +9,30 @@ import shlex
 import sys
 from typing import Any, NoReturn
 
+from purtensor import __version__
 from purtensor._printing import near_name
-from purtensor.cli.endings import BAD_INPUT
+from purtensor.cli.data_commands import CURVE, DECIDE, DIAGNOSE, INSPECT, PATH, PROJECT, PROXIES, RELAX
+from purtensor.cli.declarations import BAD_INPUT, EXIT_CODES
+from purtensor.cli.study_commands import COMPARE, INFO, REPRODUCE, WARMUP
+from purtensor.cli.weight_commands import CALIBRATE, RAKE, SAMPLE
+
+COMMANDS = (
+    INSPECT,
+    PROJECT,
+    DIAGNOSE,
+    RELAX,
+    CURVE,
+    DECIDE,
+    PROXIES,
+    PATH,
+    SAMPLE,
+    RAKE,
+    CALIBRATE,
+    REPRODUCE,
+    COMPARE,
+    INFO,
+    WARMUP,
+)
 
 # argparse says what is wrong in its messages only
 _CHOICE = re.compile(r"argument (?P<where>[^:]+): invalid choice: '(?P<got>[^']*)' \(choose from (?P<known>.*)\)")
@@ -54,6 +76,23 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise the error."""
         raise UsageError(self, message)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands; `runs` in its result names what runs the command."""
+    parser = Parser(
+        prog="purtensor",
+        description="Information projections of categorical data, with labels, sparse tables and certificates.",
+        epilog=EXIT_CODES,
+    )
+    parser.add_argument("--version", action="version", version=f"purtensor {__version__}")
+    parser.add_argument("--debug", action="store_true", help="print the traceback of an error")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, also for errors")
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        command.add_to(commands)
+    return parser
 
 
 def _with_commands(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:

@@ -1,15 +1,17 @@
-"""`purtensor warmup`: after it nothing is left to compile."""
+"""`purtensor info` and `warmup`: what a bug report should say, and nothing that is left to compile."""
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import numba
 import pytest
 
-from purtensor.cli import warmup
+from purtensor.cli.installation import describe_cache, describe_machine, list_embedded_data, list_versions
 from purtensor.cli.main import main
 
 COUNT_MISSES = """
@@ -32,6 +34,28 @@ print(hits, missed)
 """
 
 
+def test_info__prints_versions_machine_and_data(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info"]) == 0
+    printed = capsys.readouterr().out
+    for text in (platform.python_version(), metadata.version("numpy"), "threads", "kernel cache", "available"):
+        assert text in printed
+
+
+def test_list_versions__names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("purtensor.cli.installation.OPTIONAL", ("no-such-package",))
+    assert list_versions()["no-such-package"] == "not installed"
+    assert list_versions()["numba"] == metadata.version("numba")
+
+
+def test_describe_machine__counts_the_threads_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 2, 5}, raising=False)
+    assert describe_machine()["threads"].startswith("3 usable of ")
+
+
+def test_list_embedded_data__lists_the_adult_counts() -> None:
+    assert list_embedded_data()["adult_counts_with_relationship.csv.gz"].endswith("KiB")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_warmup__leaves_nothing_to_compile(capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,7 +71,7 @@ def test_warmup__leaves_nothing_to_compile(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_warmup__says_where_there_is_no_cache() -> None:
-    assert "compiled again" in warmup.describe_cache(())["kernel cache"]
+    assert "compiled again" in describe_cache(())["kernel cache"]
 
 
 def test_warmup__counts_the_files_of_every_folder(tmp_path: Path) -> None:
@@ -56,5 +80,5 @@ def test_warmup__counts_the_files_of_every_folder(tmp_path: Path) -> None:
         (tmp_path / name / "a.nbi").write_bytes(b"12")
         (tmp_path / name / "b.nbc").write_bytes(b"345")
     (tmp_path / "rank" / "other").write_bytes(b"6")
-    told = warmup.describe_cache((str(tmp_path / "ipf"), str(tmp_path / "rank")))
+    told = describe_cache((str(tmp_path / "ipf"), str(tmp_path / "rank")))
     assert told == {"kernel cache": str(tmp_path), "files": "4, 10 bytes"}
