@@ -12,6 +12,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.newton.certificate import unevenness
+from purtensor.kernels.newton.proof import UNIT
 from purtensor.outofcore.array_file import make_folder
 from purtensor.outofcore.checkpoint import PartsPoint, keep
 from purtensor.outofcore.engine import Tally, map_each, map_reduce
@@ -67,6 +68,9 @@ class PartsSpace(PartsPoints):
     _basis: tuple[PartsPoint, StoredBasis | None] | None = None
 
     # --- what is proved of a point
+    def scaled(self, point: PartsPoint) -> tuple[PartsPoint, float]:
+        return point, UNIT  # every pass scales the masses that it reads; on disk they stay as they are
+
     def first_change(self, point: PartsPoint, floor: float) -> PartsChange | None:
         raised, scale = self._floor(floor), self.total / self.mass(point)
         first = self._pass_certificate(point, raised, scale, None, 0)

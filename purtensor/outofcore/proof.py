@@ -138,9 +138,6 @@ def _prove(at: At, basis: StoredBasis, met: Met, total: float) -> Sums:
         l1[k] = np.abs(outer[rows]).sum()
     # the scaling to the total rounds once more than the potentials say
     gap = (math.sqrt(gap) + UNIT) ** 2 if gap >= 0.0 else gap
-    # and the table has the masses before it: to first order what these differ by weighs q - p, which sums to 0
-    distance += UNIT
-    upper += 2.0 * UNIT * (distance + math.sqrt(max(gap, 0.0)) + UNIT)
     feasible = not found[:, 5].any() and float(l1.max()) <= NEGLIGIBLE * total
     # what profiles that a face leaves out may still have (notes/certificate.md, equation 11)
     beside = at.store.face_mass / total * UPWARD

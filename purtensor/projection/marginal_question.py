@@ -149,8 +149,8 @@ def _stage(labelled: LabelledProblem, solver: Solver, stop_on: str, warm: FloatA
     state = begin(space, point, at_reference=warm is None)
 
     def proof(at: Iterate) -> Certificate:
-        # masses from the potentials, without what sweeps have rounded on the way
-        point = iterate_at(space.problem, at.potentials)
+        # as it would be returned: from the potentials, without what sweeps have rounded on the way
+        point = space.rebuild(at)[0]
         if stop_on == "log_ratio":
             return replace(UNPROVED, log_ratio_bound=log_ratio_bound(space, point, 0))
         return certify(space, point)

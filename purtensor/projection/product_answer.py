@@ -131,9 +131,11 @@ class ProductEvidence(SolverEvidence):
     def proof(self, space: DenseSpace) -> Certificate:
         """Return what is proved by passes over the table or, where that is slow, as in the general form."""
         found = space.certificate()
-        # the equations are solved as everywhere else
+        # the equations are solved as everywhere else, for the masses as they stand in the table: factors make them
         if not found.certified:
-            found = DualCertifier(self.labelled.arrays).certify(self.run.iterate)
+            labelled = self.labelled
+            masses = np.ldexp(self.table.values.reshape(-1)[labelled.profiles], -labelled.target_exponent)
+            found = DualCertifier(labelled.arrays).certify(Iterate(self._potentials(), masses))
         self.__dict__["bound"] = found.bound
         return found
 

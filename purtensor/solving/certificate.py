@@ -20,11 +20,13 @@ from purtensor.solving.iterate import Iterate
 from purtensor.solving.problem import Problem
 from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.spaces.space import C, CertifiableSpace, P, Sums
-from purtensor.solving.stopping import away_from_total
 
 _MOST_REFINEMENTS = 20
-# covers the rounding of the few operations in `proved`; the sums come rounded up already
+# covers the rounding of the few operations in `distances_of`; the sums come rounded up already
 _UPWARD = 1.0 + 2.0**-40
+
+_SUMMED = 2.0**-46
+"""The share of a total by which it may be wrong where up to 2^30 masses are added up in pairs."""
 
 _GOOD = 1e-6
 """The rest of the misses, in nats, by which a first solution is as good as a refined one: a share of the bound."""
@@ -76,7 +78,7 @@ class Certifier(Protocol):
 def certify(
     space: CertifiableSpace[P, C], point: P, floors: Sequence[float] = FLOORS, kept: list[C] | None = None
 ) -> Certificate:
-    """Return what can be proved of a point, scaled to the targets' total; `kept` gets the changes that prove most.
+    """Return what can be proved of a point's masses over their sum; `kept` gets the changes that prove most.
 
     The bounds take in the rounding of the masses themselves: each is reference * exp(C^T t) to a relative
     error of some units in the last place times the potentials that it sums.
@@ -84,19 +86,21 @@ def certify(
     mass = space.mass(point)
     if not 0.0 < mass < float("inf"):
         return UNPROVED
-    # equation 2 of the note uses sum p w = 0, which needs p to have the targets' total
-    if away_from_total(mass, space.total):
-        point = space.rebuild(point, quickly=True)[0]
+    # far from the total the change would be mostly a constant; made anew from potentials, masses would be others
+    point, apart = space.scaled(point)
     # any change proves what its own p^ does: raised masses are tried where p^ would be negative
     for floor in (0.0, *floors):
-        proof = _proof(space, point, floor, [] if kept is None else kept)
+        proof = _prove(space, point, floor, apart, [] if kept is None else kept)
         if proof.certified:
             return proof
     return UNPROVED
 
 
-def _proof(space: CertifiableSpace[P, C], point: P, floor: float, kept: list[C]) -> Certificate:
-    """Return the best of what the changes prove that refinement gives, until one is as good as it gets."""
+def _prove(space: CertifiableSpace[P, C], point: P, floor: float, apart: float, kept: list[C]) -> Certificate:
+    """Return the best of what the changes prove that refinement gives, until one is as good as it gets.
+
+    The masses of the point differ from those that the bounds are about by a share of `apart` at most.
+    """
     best, change = UNPROVED, space.first_change(point, floor)
     least = float("inf")
     for _ in range(_MOST_REFINEMENTS):
@@ -106,7 +110,7 @@ def _proof(space: CertifiableSpace[P, C], point: P, floor: float, kept: list[C])
         sums = space.sums(point, change)
         if sums is None:
             break
-        proof = proved(sums)
+        proof = distances_of(sums, apart)
         if proof.tv_bound < best.tv_bound or not best.certified:
             kept.append(change)
         best = best.or_better(proof)
@@ -150,14 +154,18 @@ class DualCertifier:
         return certify(ArraySpace(self.problem), iterate)
 
 
-def proved(sums: Sums) -> Certificate:
-    """Return what a feasible point proves (notes/certificate.md, equations 8 and 9)."""
+def distances_of(sums: Sums, apart: float = 0.0) -> Certificate:
+    """Return what a feasible point proves (notes/certificate.md, equations 8, 9, 17 and 18).
+
+    The bounds are about masses that differ from those next to it by shares of up to `apart`, beside a common factor.
+    """
     if not (sums.feasible and np.isfinite(sums.divergence + sums.gap + sums.distance)):
         return UNPROVED
     near = math.sqrt(0.5 * sums.gap)  # the total variation between the feasible point and the projection
+    distance = sums.distance + near + apart
     # a relative error r of the masses changes the divergence from a nearby q to second order only, by 2 r sqrt(G / 2)
-    bound = (sums.divergence + 2.0 * sums.rounding * near) * _UPWARD
+    bound = (sums.divergence + 2.0 * sums.rounding * near + 2.0 * apart * (distance + _SUMMED)) * _UPWARD
     # by way of the feasible point, or by Pinsker's inequality from p (notes/certificate.md, equation 5)
-    tv_bound = min(1.0, (sums.distance + near) * _UPWARD, (math.sqrt(0.5 * bound) + sums.beside) * _UPWARD)
+    tv_bound = min(1.0, distance * _UPWARD, (math.sqrt(0.5 * bound) + sums.beside) * _UPWARD)
     # where a table that meets the targets may have mass and p has none, no divergence from p is finite
     return Certificate(bound if sums.full else float("inf"), tv_bound)

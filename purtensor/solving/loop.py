@@ -110,8 +110,8 @@ def run(
     point = space.start() if start is None else iterate_at(problem, start)
     stage = Stage(space, begin(space, point, at_reference=start is None), step_on_arrays(space, solver))
     if certifier is not None:
-        # proved of the masses that the potentials say, not of masses scaled in place, which drift
-        stage.certify = lambda point: certifier.certify(iterate_at(problem, point.potentials))
+        # proved of the masses that would be returned, not of masses scaled in place, which drift
+        stage.certify = lambda point: certifier.certify(space.rebuild(point)[0])
     return run_stage(stage, stopping, callback, is_hopeless)
 
 
@@ -305,7 +305,7 @@ def _finish(stage: Stage[P], judge: Judge[P], started: float, ending: Terminatio
         seconds=seconds,
         measured=state.lines,
         notes=state.notes,
-        certificate=judge.certificate,
+        certificate=judge.certificate_of(state.point),
         hurried=state.hurried,
         touches=state.touches if state.iterations else None,
     )

@@ -63,18 +63,12 @@ class Rebuilt(Generic[P]):
 
 @dataclass(slots=True, eq=False)
 class Judge(Generic[P]):
-    """Tests whether a point meets the stopping rule, and keeps the bounds that it computes.
-
-    Attributes
-    ----------
-    certificate
-        The last that was requested; None when none was.
-    """
+    """Tests whether a point meets the stopping rule, and keeps the bounds that it computes."""
 
     space: Space[P]
     stopping: Stopping
     certify: Callable[[P], Certificate] | None
-    certificate: Certificate | None = None
+    _certified: tuple[P, Certificate] | None = None
     _rebuilt: tuple[P, Rebuilt[P]] | None = None
     _awaited: float = field(init=False)
 
@@ -99,6 +93,10 @@ class Judge(Generic[P]):
         residual = self.rebuild(point).residual
         return self.stopping.is_met_by(residual.largest, residual.l1)
 
+    def certificate_of(self, point: P) -> Certificate | None:
+        """Return what the rule asked to be proved of this very point; None where it asked nothing, or of another."""
+        return None if self._certified is None or self._certified[0] is not point else self._certified[1]
+
     def rebuild(self, point: P, *, quickly: bool = False) -> Rebuilt[P]:
         """Return a point as it would be returned; made once for each point.
 
@@ -117,11 +115,12 @@ class Judge(Generic[P]):
         residual_l1 = line.record.residual_l1
         if self.certify is None or residual_l1 > self._awaited:
             return False
-        self.certificate = self.certify(point)
+        certificate = self.certify(point)
+        self._certified = point, certificate
         if self.stopping.stop_on == "log_ratio":
-            line.log_ratio_bound = reached = self.certificate.log_ratio_bound
+            line.log_ratio_bound = reached = certificate.log_ratio_bound
         else:
-            line.tv_bound = reached = self.certificate.tv_bound
+            line.tv_bound = reached = certificate.tv_bound
         tolerance = self.stopping.tolerance
         if reached > tolerance:
             # 5 % lower at least, or every iteration would ask; half at most, for the bound may fall faster

@@ -13,7 +13,9 @@ from purtensor.errors import InconsistentTargetsError, InfeasibleError, InvalidT
 from purtensor.kernels.engine import engine
 from purtensor.projection import product_question
 from purtensor.projection.product_answer import ProductEvidence
+from purtensor.solving.certificate import UNPROVED, DualCertifier
 from purtensor.solving.solvers.ipf import product_sweeps
+from purtensor.solving.spaces.product import ProductSpace
 
 SETS = {
     "PUR": ("yx", "sx", "ys"),
@@ -196,3 +198,23 @@ def test_project__switches_to_newton_where_the_general_form_does():
     assert own.notes == general.notes
     assert any("then Newton" in note for note in own.notes)
     assert own.iterations == general.iterations
+
+
+def test_bounds__in_the_general_form_are_about_the_masses_of_the_table(monkeypatch):
+    """The general form makes masses of logarithms of the factors, and rounds them otherwise."""
+    certified = []
+
+    def certify(self, iterate):
+        certified.append(iterate)
+        return UNPROVED
+
+    monkeypatch.setattr(ProductSpace, "certificate", lambda self: UNPROVED)
+    monkeypatch.setattr(DualCertifier, "certify", certify)
+    reference, others = positive((3, 4, 20), 1, 8.0), positive((3, 4, 20), 2, 8.0)
+    found = pt.project(reference, targets_of(others, SETS["PUR"]), solver=pt.IPF())
+    assert not found.certified
+    own, again = certified[0].masses, found.evidence.run.iterate.masses
+    exponent = found.evidence.labelled.target_exponent
+    assert sorted(np.ldexp(own, exponent)) == sorted(found.table.values.reshape(-1))
+    assert not np.array_equal(own, again)
+    assert own == pytest.approx(again, rel=1e-13)

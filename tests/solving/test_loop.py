@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,6 +109,23 @@ def test_run__on_the_bound_asks_for_it_at_recorded_iterations():
     assert bounds[-1] <= 1e-9
     assert ended.lines[-1].iteration == ended.iterations
     assert (np.diff(bounds) < 0).all()
+
+
+@pytest.mark.parametrize(("tolerance", "kept"), [(1e-3, True), (1e-6, False)])
+def test_run__has_a_certificate_of_no_point_but_the_one_that_it_returns(tolerance, kept):
+    """The bound is asked for where the residual makes it likely: the last one asked for may be of an earlier point."""
+    problem, points = arrays_of("a"), []
+
+    class Noted(DualCertifier):
+        def certify(self, iterate):
+            points.append(iterate)
+            # far above the truth, so that it is asked for again much later
+            return replace(super().certify(iterate), tv_bound=tolerance if kept else 0.9)
+
+    ended = run(problem, pt.GIS(), Stopping(tolerance, "tv_bound", 1000, math.inf), Noted(problem))
+    assert points
+    assert np.array_equal(points[-1].masses, ended.iterate.masses) == kept
+    assert (ended.certificate is not None) == kept
 
 
 def fed(residuals, dual=lambda n: 1.0):

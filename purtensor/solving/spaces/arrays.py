@@ -12,7 +12,7 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.certificate import unevenness
-from purtensor.kernels.newton.proof import sum_rest
+from purtensor.kernels.newton.proof import UNIT, sum_rest
 from purtensor.solving.basis import Basis, heaviest_basis
 from purtensor.solving.exact_change import MOST_ENTRIES, exact_change
 from purtensor.solving.hessian.choice import hessian_of
@@ -33,6 +33,7 @@ from purtensor.solving.spaces.array_proof import Misses, misses_left, misses_of,
 from purtensor.solving.spaces.near_proof import Near, near_sums, write_moves
 from purtensor.solving.spaces.space import NEGLIGIBLE, Direction, Sums
 from purtensor.solving.spaces.swept_change import FactoredLater, potentials_by_sweeps
+from purtensor.solving.stopping import away_from_total
 
 _MOST_ROUTED = 4
 
@@ -109,6 +110,13 @@ class ArraySpace(ArrayPoints):
         miss = self.problem.targets - self._measured(point)[0]
         found, _ = hessian_of(self.problem).factor_and_solve(self._weights(point, floor), miss)
         return Direction(found, inner_product(miss, found))
+
+    def scaled(self, point: Iterate) -> tuple[Iterate, float]:
+        mass = self.mass(point)
+        if not away_from_total(mass, self.total):
+            return point, 0.0
+        # a constant in the potentials would say the same, but what exp made of them would be rounded anew
+        return Iterate(point.potentials, point.masses * (self.total / mass)), UNIT
 
     def first_change(self, point: Iterate, floor: float) -> ArrayChange | None:
         problem = self.problem

@@ -16,7 +16,7 @@ from purtensor.kernels.ipf.slab_runs import linear_of_blocks
 from purtensor.kernels.newton.proof import UNIT
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.basis import UPWARD
-from purtensor.solving.certificate import UNPROVED, Certificate, proved
+from purtensor.solving.certificate import UNPROVED, Certificate, distances_of
 from purtensor.solving.iterate import Budget, Iterate, Residual, Solver, Step
 from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct, Product, ProductSweeps, flattened
 from purtensor.solving.spaces.dense import DenseSpace, Factors
@@ -272,7 +272,7 @@ class ProductSpace(DenseSpace):
         if not (largest < SERIES and found.lowest > EMPTIED_SHARE * self._scale and left <= NEGLIGIBLE * self.total):
             return UNPROVED
         distance = 0.5 * (size + abs(moved) + 1e-8 * size + 2.0 * rest)
-        return proved(Sums(upper, gap, distance, rest, 5.0 * UNIT, feasible=True, full=True))
+        return distances_of(Sums(upper, gap, distance, rest, 5.0 * UNIT, feasible=True, full=True))
 
     def _closed(self, sums: FloatArray, rests: FloatArray) -> tuple[FloatArray, float]:
         """Return what the rectangles of one slab take at most, and the miss of the cells."""

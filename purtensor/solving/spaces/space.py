@@ -210,6 +210,10 @@ class NewtonSpace(SweepSpace[P], SearchSpace[P, D], Protocol[P, D]):
 class CertifiableSpace(Space[P], Protocol[P, C]):
     """A space in which bounds can be proved."""
 
+    def scaled(self, point: P) -> tuple[P, float]:
+        """Return the point with its masses scaled to the targets' total, and by what share of each that rounds them."""
+        ...
+
     def first_change(self, point: P, floor: float) -> C | None:
         """Return the change that Newton's equations give, `floor` as for directions; None where there is none."""
         ...
