@@ -13,7 +13,7 @@ from scipy import sparse
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.lanes import inner_product
-from purtensor.solving.chunked import bent, rebuild
+from purtensor.solving.chunked import measure_bend, rebuild
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.iterate import Budget, Iterate, Record, Residual, Solver, Step, residual_of
 from purtensor.solving.iterate import on_profiles as exponents_on_profiles
@@ -169,7 +169,7 @@ def gain(problem: Problem, masses: FloatArray, change: FloatArray) -> float:
     """
     change = _check("change", change, problem.system.rows)
     slope = inner_product(problem.targets - row_sums(problem, masses), change)
-    loss, _ = bent(problem, _check("masses", masses, len(problem.reference)), change, 1.0)
+    loss, _ = measure_bend(problem, _check("masses", masses, len(problem.reference)), change, 1.0)
     return slope - loss
 
 

@@ -15,7 +15,7 @@ from purtensor.projection.labels import potentials_from
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection, require_projection
 from purtensor.projection.solved import arrays_of, in_its_engine
-from purtensor.solving.convergence.sweeps_left import sweeps_left_by_answer
+from purtensor.solving.convergence.forecast import sweeps_left_by_answer
 from purtensor.solving.convergence.trend import likely_left, sweeps_left, trend_of
 from purtensor.solving.problem import LabelledProblem
 from purtensor.solving.solvers.newton import Newton

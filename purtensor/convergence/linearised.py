@@ -17,12 +17,10 @@ from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.projection.solved import arrays_of, in_its_engine
-from purtensor.solving.convergence.bounds import gap_by_trace, gap_of_three
-from purtensor.solving.convergence.friedrichs import PairSpectrum, pair_spectrum
+from purtensor.solving.convergence.friedrichs import Cut, PairSpectrum, pair_spectrum, weakest_cut
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep, leading_eigenvalue
-from purtensor.solving.convergence.krylov import leading_by_sweeps
-from purtensor.solving.convergence.leading import decay_of
-from purtensor.solving.convergence.weak_link import Cut, weakest_cut
+from purtensor.solving.convergence.krylov import decay_of, leading_by_sweeps
+from purtensor.solving.convergence.rates import gap_by_trace, gap_of_three
 from purtensor.solving.problem import LabelledProblem, Problem, build_problem
 from purtensor.solving.solvers.newton import Newton
 from purtensor.tables.coded import domain_of, encode

@@ -9,8 +9,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.inference.dependence import Dependence
 from purtensor.kernels.engine import engine_for
-from purtensor.solving.hessian.factored import Factored
-from purtensor.solving.hessian.refined import refined_solve
+from purtensor.solving.hessian.factored import Factored, solve_refined
 from purtensor.solving.iterate import on_profiles, row_sums
 from purtensor.solving.problem import Problem
 
@@ -62,4 +61,4 @@ class Influence:
 
     def _adjoint(self, gradient: FloatArray) -> FloatArray:
         """Return a with C diag(q) C^T a = C (q gradient), refined until rounding."""
-        return refined_solve(self.problem, self.factored, self.q, row_sums(self.problem.system, self.q * gradient))
+        return solve_refined(self.problem, self.factored, self.q, row_sums(self.problem.system, self.q * gradient))

@@ -17,9 +17,8 @@ from purtensor.outofcore.engine import Tally
 from purtensor.outofcore.passes import START
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.solving.iterate import Record
-from purtensor.solving.run_state import State
+from purtensor.solving.run_state import Lines, State, TraceLine
 from purtensor.solving.spaces.space import NewtonMemory
-from purtensor.solving.trace_lines import Lines, TraceLine
 
 
 @dataclass(slots=True, eq=False)

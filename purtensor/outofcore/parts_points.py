@@ -28,7 +28,7 @@ from purtensor.outofcore.passes import (
 )
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.targets import refuse_bare_rows
-from purtensor.solving.hessian.cholesky import factorize
+from purtensor.solving.hessian.factored import factorize
 from purtensor.solving.iterate import Budget, Record, Residual, Step, log_factors
 from purtensor.solving.stopping import EMPTIED, away_from_total
 from purtensor.tables.domain import Domain

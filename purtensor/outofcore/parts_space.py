@@ -25,8 +25,7 @@ from purtensor.outofcore.passes import (
 from purtensor.outofcore.proof import StoredBasis, find_basis, prove_change, start_at
 from purtensor.outofcore.proof_passes import name_rows
 from purtensor.solving.certificate import Certificate, certify
-from purtensor.solving.hessian.cholesky import Factor, factorize
-from purtensor.solving.hessian.regularized import FLOORS
+from purtensor.solving.hessian.factored import FLOORS, Factor, factorize
 from purtensor.solving.run_state import State
 from purtensor.solving.spaces.space import Sums
 

@@ -10,7 +10,7 @@ from purtensor.errors import NotConvergedError, NotConvergedWarning
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.lazy_verdict import explain, infeasible
 from purtensor.projection.result import Projection
-from purtensor.solving.convergence.sweeps_left import sweeps_left_by_answer
+from purtensor.solving.convergence.forecast import sweeps_left_by_answer
 from purtensor.solving.convergence.trend import SweepsToGo, round_sweeps
 from purtensor.solving.termination import Termination
 

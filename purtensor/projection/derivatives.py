@@ -12,8 +12,7 @@ from purtensor._options import items_of
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InconsistentTargetsError, InvalidOptionError, InvalidTableError
 from purtensor.solving.hessian.choice import hessian_of
-from purtensor.solving.hessian.factored import Factored
-from purtensor.solving.hessian.refined import refined_solve
+from purtensor.solving.hessian.factored import Factored, solve_refined
 from purtensor.solving.iterate import on_profiles, row_sums
 from purtensor.solving.problem import LabelledProblem
 from purtensor.tables.coded import dense_table, domain_of, encode, is_sparse, sparse_table
@@ -70,7 +69,7 @@ class Derivatives:
         direct = np.zeros_like(self.q) if log_reference is None else self._profiles_of(log_reference)
         # dq = q (u + C^T dt), where dt makes up for what u alone does to the rows (notes/derivatives.md, equation 1)
         right = change - row_sums(problem.system, self.q * direct)
-        potentials = refined_solve(problem, self._factored, self.q, right)
+        potentials = solve_refined(problem, self._factored, self.q, right)
         moved = self.q * (direct + on_profiles(problem.system, potentials))
         if targets is not None:
             # dependent rows are dropped by the solve: only the result shows whether their changes fit the others
@@ -83,7 +82,7 @@ class Derivatives:
         # the adjoint: one solve whatever the number of targets (notes/derivatives.md, equation 2)
         slope = self._profiles_of(gradient)
         right = row_sums(problem.system, self.q * slope)
-        potentials = refined_solve(problem, self._factored, self.q, right)
+        potentials = solve_refined(problem, self._factored, self.q, right)
         log_reference = self.q * (slope - on_profiles(problem.system, potentials))
         return Gradient(self._tables_of(potentials), self.labelled.table(total * log_reference, name="derivative"))
 

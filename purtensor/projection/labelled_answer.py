@@ -23,9 +23,9 @@ from purtensor.solving.dual.labelled import LabelledQuestion
 from purtensor.solving.iterate import Record, row_sums
 from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem
+from purtensor.solving.run_state import TraceLine
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.termination import Termination
-from purtensor.solving.trace_lines import TraceLine
 
 
 def make_projection(

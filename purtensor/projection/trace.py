@@ -10,10 +10,10 @@ import xarray as xr
 
 from purtensor.solving.loop import run
 from purtensor.solving.problem import Problem
+from purtensor.solving.run_state import TraceLine
 from purtensor.solving.solvers.ipf.slab_sweeps import EARLY
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.stopping import Stopping
-from purtensor.solving.trace_lines import TraceLine
 
 _UNITS = {
     "residual": "largest miss over all constrained profiles, total mass 1",

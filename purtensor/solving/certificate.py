@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from purtensor.solving.hessian.regularized import FLOORS
+from purtensor.solving.hessian.factored import FLOORS
 from purtensor.solving.iterate import Iterate
 from purtensor.solving.problem import Problem
 from purtensor.solving.spaces.arrays import ArraySpace

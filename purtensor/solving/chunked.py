@@ -39,7 +39,7 @@ def rebuild(problem: Problem, potentials: FloatArray) -> FloatArray:
     return masses
 
 
-def measured(problem: Problem, masses: FloatArray, sums: FloatArray) -> tuple[float, float]:
+def measure_masses(problem: Problem, masses: FloatArray, sums: FloatArray) -> tuple[float, float]:
     """Write C masses into `sums`; return the largest miss of a target and the L1 miss of the worst constraint.
 
     Both are NaN where a sum is not a number. The masses may have any sign.
@@ -59,7 +59,7 @@ def measured(problem: Problem, masses: FloatArray, sums: FloatArray) -> tuple[fl
     return float(largest), float(l1)
 
 
-def bent(problem: Problem, masses: FloatArray, direction: FloatArray, step: float) -> tuple[float, float]:
+def measure_bend(problem: Problem, masses: FloatArray, direction: FloatArray, step: float) -> tuple[float, float]:
     """Return sum p (exp(z) - 1 - z) with z = step C^T direction, and the largest |C^T direction|."""
     chunks = profile_chunks(problem)
     found = np.empty((len(chunks), 2))

@@ -15,7 +15,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.spread import spread
-from purtensor.solving.chunked import measured, rebuild
+from purtensor.solving.chunked import measure_masses, rebuild
 from purtensor.solving.problem import Problem
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Residual:
 def residual_of(problem: Problem, masses: FloatArray) -> Residual:
     """Return the residual of the masses over all constraints."""
     sums = np.empty(problem.system.rows)
-    largest, l1 = measured(problem, masses, sums)
+    largest, l1 = measure_masses(problem, masses, sums)
     return Residual(largest / problem.total, l1 / problem.total)
 
 

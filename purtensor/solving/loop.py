@@ -15,13 +15,12 @@ from purtensor.kernels.compiling import wall_clock
 from purtensor.solving.certificate import Certificate, Certifier
 from purtensor.solving.iterate import Budget, Iterate, PointT, Record, Residual, Solver, Step, is_rounding, iterate_at
 from purtensor.solving.problem import Problem
-from purtensor.solving.run_state import LARGEST_CHUNK, State, next_stop
+from purtensor.solving.run_state import LARGEST_CHUNK, Lines, State, TraceLine, next_stop
 from purtensor.solving.solvers.newton import Newton, newton_step
 from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.spaces.space import P, Space
 from purtensor.solving.stopping import Judge, Stopping, away_from_total, gain_of_scaling
 from purtensor.solving.termination import Termination
-from purtensor.solving.trace_lines import Lines, TraceLine
 
 _SECONDS_PER_STEP = 0.04
 """No step computes much longer before it comes back to Python, where Ctrl-C is heard."""

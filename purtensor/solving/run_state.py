@@ -1,18 +1,17 @@
-"""The state of a run, and the rules for slow progress and stagnation."""
+"""The state of a run with its measured iterations, and the rules for slow progress and stagnation."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic
+from typing import Generic, NamedTuple
 
 import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.solving.iterate import Record
-from purtensor.solving.solvers.ipf.sweep_records import columns_of
+from purtensor.solving.solvers.ipf.sweeper import columns_of
 from purtensor.solving.spaces.space import P
-from purtensor.solving.trace_lines import Lines
 
 PATIENCE = 1000
 """Iterations before a long run is doubted for the first time; the next comes after twice as many."""
@@ -34,6 +33,67 @@ _TIMES_AS_MANY = 10
 
 # eps of float64: the rounding of a dual of size 1
 _UNIT = 2.0**-52
+
+
+@dataclass(slots=True)
+class TraceLine:
+    """One measured iteration."""
+
+    record: Record
+    iteration: int
+    seconds: float
+    tv_bound: float = float("nan")
+    log_ratio_bound: float = float("nan")
+
+
+class _Call(NamedTuple):
+    """What a solver recorded in one call: after so many iterations, so many seconds, at so many an iteration."""
+
+    records: Sequence[Record]
+    done: int
+    begun: float
+    pace: float
+
+    def line(self, record: Record) -> TraceLine:
+        return TraceLine(record, self.done + record.iteration, self.begun + record.iteration * self.pace)
+
+
+class Lines:
+    """Lines of a trace; those of a call are made when they are read, for tiny tables are solved in less time.
+
+    Attributes
+    ----------
+    last
+        The last line.
+    """
+
+    __slots__ = ("_parts", "last")
+
+    def __init__(self, first: TraceLine) -> None:
+        self._parts: list[TraceLine | _Call] = [first]
+        self.last = first
+
+    def add(self, line: TraceLine) -> None:
+        """Add a line."""
+        self._parts.append(line)
+        self.last = line
+
+    def add_call(self, records: Sequence[Record], done: int, begun: float, pace: float) -> None:
+        """Add what a solver recorded in one call, its times interpolated."""
+        call = _Call(records, done, begun, pace)
+        # all but the last are made when the trace is read, if it is
+        if len(records) > 1:
+            self._parts.append(call)
+        if records:
+            self.add(call.line(records[-1]))
+
+    def __iter__(self) -> Iterator[TraceLine]:
+        for part in self._parts:
+            if isinstance(part, TraceLine):
+                yield part
+            else:
+                yield from map(part.line, part.records[:-1])
+
 
 _NO_BETTER, _JUMPING = 0.99, 2.0
 """If the residuals within a window vary by such a factor, a new best must be below this share of the last one."""

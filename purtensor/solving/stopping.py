@@ -10,8 +10,8 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.solving.iterate import Budget, Residual
+from purtensor.solving.run_state import TraceLine
 from purtensor.solving.spaces.space import P, Space
-from purtensor.solving.trace_lines import TraceLine
 
 if TYPE_CHECKING:
     from purtensor.solving.certificate import Certificate

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import purtensor as pt
-from purtensor.solving.convergence import sweeps_left
+from purtensor.solving.convergence import forecast
 from tests.convergence.test_prediction import drawn
 
 
@@ -89,7 +89,7 @@ def test_forecast__without_an_answer_says_so():
 
 
 def test_forecast__where_newton_is_too_large_is_by_the_trend(monkeypatch):
-    monkeypatch.setattr(sweeps_left.GroupedSweep, "at", classmethod(lambda cls, *arguments: None))
+    monkeypatch.setattr(forecast.GroupedSweep, "at", classmethod(lambda cls, *arguments: None))
     early = run_of(named("b"), 4000)
     found = pt.convergence.forecast(early)
     assert found.by == "trend"

@@ -5,7 +5,7 @@ import pytest
 
 from purtensor.kernels.newton.line_search import curvature
 from purtensor.solving import chunked as over_profiles
-from purtensor.solving.chunked import bent, measured, rebuild
+from purtensor.solving.chunked import measure_bend, measure_masses, rebuild
 from tests.solving.drawn import arrays_of, coefficients
 
 
@@ -29,7 +29,7 @@ def test_rebuilt__is_the_member_of_the_family(problem, potentials):
 
 def test_measured__by_the_worst_constraint(problem):
     sums = np.full(problem.system.rows, np.nan)
-    largest, l1 = measured(problem, problem.reference, sums)
+    largest, l1 = measure_masses(problem, problem.reference, sums)
     misses = np.abs(coefficients(problem) @ problem.reference - problem.targets)
     assert sums == pytest.approx(coefficients(problem) @ problem.reference, rel=1e-14)
     assert largest == pytest.approx(misses.max(), rel=1e-12)
@@ -39,12 +39,12 @@ def test_measured__by_the_worst_constraint(problem):
 def test_measured__tells_of_what_is_no_number(problem):
     spoilt = problem.reference.copy()
     spoilt[7] = np.nan
-    assert np.isnan(measured(problem, spoilt, np.empty(problem.system.rows))).all()
+    assert np.isnan(measure_masses(problem, spoilt, np.empty(problem.system.rows))).all()
 
 
 def test_bent__along_a_direction(problem, potentials):
     change = coefficients(problem).T @ potentials
-    loss, largest = bent(problem, problem.reference, potentials, 0.1)
+    loss, largest = measure_bend(problem, problem.reference, potentials, 0.1)
     assert loss == pytest.approx(curvature(problem.reference, change, 0.1), rel=1e-12)
     assert largest == pytest.approx(np.abs(change).max(), rel=1e-14)
 
@@ -62,9 +62,9 @@ def test_all__have_the_same_bits_for_any_number_of_threads(monkeypatch):
         found.append(
             [
                 masses,
-                measured(problem, masses, sums),
+                measure_masses(problem, masses, sums),
                 sums,
-                bent(problem, masses, potentials, 1.0),
+                measure_bend(problem, masses, potentials, 1.0),
             ]
         )
     for one, other in zip(*found, strict=True):

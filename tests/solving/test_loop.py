@@ -15,10 +15,9 @@ from purtensor.solving.certificate import DualCertifier
 from purtensor.solving.iterate import Record, iterate_at
 from purtensor.solving.loop import run
 from purtensor.solving.problem import build_problem
-from purtensor.solving.run_state import LARGEST_CHUNK, WINDOW, Standstill, State, next_stop
+from purtensor.solving.run_state import LARGEST_CHUNK, WINDOW, Lines, Standstill, State, TraceLine, next_stop
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
-from purtensor.solving.trace_lines import Lines, TraceLine
 from tests.laws.test_ill_conditioned import doubling_chain
 from tests.solving.drawn import SOLVERS, arrays_of, single_sweeps
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from purtensor.solving.iterate import Record
-from purtensor.solving.trace_lines import Lines, TraceLine
+from purtensor.solving.run_state import Lines, TraceLine
 
 
 def record(number):

@@ -86,7 +86,7 @@ def _explain_shared(system: System, analysis: Analysis, k: int) -> Iterator[Proo
         earlier = int(implied_by[row])
         # once for each pair of constraints
         if earlier not in groups:
-            groups[earlier] = _shared_groups(system, analysis, k, earlier)
+            groups[earlier] = _group_shared_rows(system, analysis, k, earlier)
         group, own, other = groups[earlier]
         same = own[group[row]]
         same = same[same != row] + block.start
@@ -96,7 +96,7 @@ def _explain_shared(system: System, analysis: Analysis, k: int) -> Iterator[Proo
         yield Proof(row + block.start, 1, np.concatenate([equal, same]), weights)
 
 
-def _shared_groups(
+def _group_shared_rows(
     system: System, analysis: Analysis, one: int, two: int
 ) -> tuple[IntArray, list[IntArray], list[IntArray]]:
     """Return which profile of the shared marginal each row of `one` belongs to, and both constraints' rows of each."""

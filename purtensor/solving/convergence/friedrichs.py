@@ -3,7 +3,8 @@
 The rows of two constraints are the vertices of a bipartite graph whose edges are the profiles. In L2(q) the squared
 singular values of D_j^-1/2 (C_j diag(q) C_k^T) D_k^-1/2 are the squared cosines between the spans of their rows; each
 connected component has exactly one that is 1, and the largest below 1 is the squared Friedrichs cosine: the factor by
-which alternating between the two converges (notes/block_ipf.md, equation 4).
+which alternating between the two converges (notes/block_ipf.md, equation 4). The slow mode of a component cuts it into
+two pieces that next to no mass joins.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from purtensor._typing import FloatArray, IntArray
+from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.solving.problem import Problem
 
 MOST_WORK = 4e9
@@ -26,6 +27,10 @@ _WORK_PER_PROFILE = 100.0
 
 _ENTRIES = 1 << 24
 """So many entries of small matrices are worked on at once."""
+
+
+LARGEST_SIDE = 1000
+"""Components with more rows than this on both sides are not looked into."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,3 +161,82 @@ def second_gap(cells: FloatArray) -> FloatArray:
     laplacian[:, diagonal, diagonal] = np.where(columns > 0, degree * scale**2, 2.0)
     # the lowest is 0, of the constant
     return np.asarray(np.minimum(np.linalg.eigvalsh(laplacian)[:, 1], 1.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """Two pieces of a component, and what joins them.
+
+    Attributes
+    ----------
+    rows_first, rows_second
+        Rows of the two constraints, numbered within them, that are in the component.
+    side_first, side_second
+        Which of them belong to the first piece, the smaller one.
+    masses
+        Of the profiles within each piece.
+    joined, profiles
+        The mass of the profiles between the pieces, and how many these are.
+    """
+
+    rows_first: IntArray
+    rows_second: IntArray
+    side_first: BoolArray
+    side_second: BoolArray
+    masses: tuple[float, float]
+    joined: float
+    profiles: int
+
+    @property
+    def sweeps_per_decade(self) -> float:
+        """What the link alone makes: ln 10 m1 m2 / ((m1 + m2) w) (notes/rate_bounds.md, equation 6)."""
+        one, other = self.masses
+        return math.log(10.0) * one * other / ((one + other) * self.joined)
+
+
+def weakest_cut(problem: Problem, masses: FloatArray, pair: PairSpectrum) -> Cut | None:
+    """Return the slowest component cut where its mode changes; None where it is too large, or nothing is slow."""
+    component = int(np.argmin(pair.gaps))
+    if not pair.gaps[component] < 1.0:
+        return None
+    first, second = (np.flatnonzero(part == component) for part in (pair.component_first, pair.component_second))
+    if min(len(first), len(second)) > LARGEST_SIDE:
+        return None
+    place_first, place_second = np.full(len(pair.component_first), -1), np.full(len(pair.component_second), -1)
+    place_first[first], place_second[second] = np.arange(len(first)), np.arange(len(second))
+    one, other = place_first[problem.index[pair.first]], place_second[problem.index[pair.second]]
+    here = one >= 0
+    cells = np.zeros((len(first), len(second)))
+    np.add.at(cells, (one[here], other[here]), masses[here])
+    return _best_cut(cells, first, second)
+
+
+def _best_cut(cells: FloatArray, first: IntArray, second: IntArray) -> Cut | None:
+    rows, columns = cells.sum(1), cells.sum(0)
+    scaled = cells / np.sqrt(rows)[:, None] / np.sqrt(columns)
+    # the first pair of singular vectors is constant, with the value 1: the second is the slow mode
+    left, _, right = np.linalg.svd(scaled, full_matrices=False)
+    values = np.concatenate([left[:, 1] / np.sqrt(rows), right[1] / np.sqrt(columns)])
+    count, found = len(rows), None
+    # the mode is nearly constant on either piece, so some threshold between its values parts them
+    for threshold in np.unique(values)[:-1]:
+        low_rows, low_columns = values[:count] <= threshold, values[count:] <= threshold
+        inside = float(cells[np.ix_(low_rows, low_columns)].sum())
+        outside = float(cells[np.ix_(~low_rows, ~low_columns)].sum())
+        between = cells * (low_rows[:, None] != low_columns)
+        if inside <= 0.0 or outside <= 0.0:
+            continue
+        if inside > outside:
+            low_rows, low_columns, inside, outside = ~low_rows, ~low_columns, outside, inside
+        cut = Cut(
+            first,
+            second,
+            low_rows,
+            low_columns,
+            (inside, outside),
+            float(between.sum()),
+            int(np.count_nonzero(between)),
+        )
+        if cut.joined > 0.0 and (found is None or cut.sweeps_per_decade > found.sweeps_per_decade):
+            found = cut
+    return found

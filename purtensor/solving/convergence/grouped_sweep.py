@@ -16,10 +16,9 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.solving.convergence.krylov import leading_by_sweeps
-from purtensor.solving.convergence.leading import Complexes, LeadingEigenvalue, decays_of
+from purtensor.solving.convergence.krylov import Complexes, LeadingEigenvalue, decays_of, leading_by_sweeps
 from purtensor.solving.convergence.linear_sweep import Dependencies, OrthonormalBasis
-from purtensor.solving.hessian.choice import factorized_hessian_of
+from purtensor.solving.hessian.choice import find_factorized_hessian
 from purtensor.solving.hessian.factored import Factored
 from purtensor.solving.iterate import on_profiles
 from purtensor.solving.problem import Problem
@@ -77,7 +76,7 @@ class GroupedSweep:
         """
         chosen = [(k,) for k in range(len(problem.index))] if groups is None else [tuple(group) for group in groups]
         passes = _SOLVES * _SECONDS_PER_MEMBERSHIP * problem.index.size
-        form = factorized_hessian_of(problem, _SOLVES, _MOST_SECONDS - passes)
+        form = find_factorized_hessian(problem, _SOLVES, _MOST_SECONDS - passes)
         if form is None:
             return None
         # only the factors are wanted: every solve comes later

@@ -1,27 +1,69 @@
-"""The leading eigenvalue of a plain sweep by sweeps alone, where nothing can be factorised."""
+"""The leading eigenvalue of a sweep: how fast errors fall by it, and how sweeps alone find it."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.newton.linear_sweep import linear_sweep
 from purtensor.kernels.spread import spread
-from purtensor.solving.convergence.leading import LeadingEigenvalue, decays_of
 from purtensor.solving.iterate import row_sums
 from purtensor.solving.problem import Problem
+
+Complexes = npt.NDArray[np.complex128]
+
 
 _EXHAUSTED = 1e-12
 """Of a vector of norm 1: a sweep leaves no more than that outside of the basis, which then holds all."""
 
 _LARGEST_GAUGE = 1e8
 """Potentials beyond this times what they move have rounding that moves profiles as well."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeadingEigenvalue:
+    """The leading eigenvalue of a sweep.
+
+    Attributes
+    ----------
+    value
+        lambda, 0 where a sweep leaves nothing.
+    gap
+        1 - lambda, with relative accuracy: 1 - `value` has lost its digits where the sweep is slow.
+    steps
+        How many solves with H it took, or sweeps.
+    settled
+        Whether the last two estimates agree to the tolerance that was requested.
+    mode
+        Shape (D,): potentials of the eigenvector; complex where lambda is.
+    """
+
+    value: complex
+    gap: complex
+    steps: int
+    settled: bool
+    mode: Complexes
+
+
+def decay_of(gap: complex) -> float:
+    """Return -log |1 - gap|: how much a sweep takes off the logarithm of the error; inf where it leaves nothing."""
+    return float(decays_of(np.array([gap], dtype=np.complex128))[0])
+
+
+def decays_of(gaps: Complexes) -> FloatArray:
+    """Return -log |1 - gap|, accurate for small gaps; inf where the sweep leaves nothing."""
+    real, imaginary = gaps.real, gaps.imag
+    squared = (-2.0 + real) * real + imaginary**2  # |1 - gap|^2 - 1
+    with np.errstate(divide="ignore"):
+        # log1p of |1 - gap|^2 - 1, as log |1 - gap| would lose the digits of a small gap
+        return np.asarray(-0.5 * np.log1p(np.maximum(squared, -1.0)))
 
 
 def leading_by_sweeps(
@@ -49,7 +91,7 @@ def leading_by_sweeps(
     """
     rows, weights = problem.system.rows, masses / masses.sum()
     sums, steps = row_sums(problem.system, weights), np.asarray(order, dtype=np.int64)
-    z, leave = np.empty_like(weights), leave or partial(_leave_shared, shared=_shared_groups(problem))
+    z, leave = np.empty_like(weights), leave or partial(_leave_shared, shared=_group_shared_rows(problem))
 
     def image(x: FloatArray) -> FloatArray:
         spread(problem.index, problem.offsets, x, z)
@@ -97,7 +139,7 @@ def _ritz(projected: FloatArray, basis: FloatArray) -> LeadingEigenvalue:
 _Shared = list[tuple[slice, slice, IntArray, IntArray, FloatArray]]
 
 
-def _shared_groups(problem: Problem) -> _Shared:
+def _group_shared_rows(problem: Problem) -> _Shared:
     """Return for each pair of constraints their blocks, and the categories that each row has of what they share."""
     system, found = problem.system, []
     sizes = {name: len(own) for name, own in zip(system.domain.attributes, system.domain.categories, strict=True)}

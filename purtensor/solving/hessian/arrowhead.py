@@ -104,7 +104,7 @@ def build_arrowhead(system: System, slabs: Slabs, independent: BoolArray) -> Arr
     inner = slabs.inside[1:]
     # a slab's front: its own independent rows, then the coupling rows that it touches
     local_rows, local_ptr, place_of_row = _local_rows(system, slabs, independent)
-    coupling_rows = _kept_rows(system, slabs.outside, independent)
+    coupling_rows = _list_kept_rows(system, slabs.outside, independent)
     number = np.full(system.rows, -1, dtype=np.int64)
     number[coupling_rows] = np.arange(len(coupling_rows))
     members = np.empty((system.profiles, len(slabs.outside)), dtype=np.int32)
@@ -144,7 +144,7 @@ def build_arrowhead(system: System, slabs: Slabs, independent: BoolArray) -> Arr
     )
 
 
-def _kept_rows(system: System, constraints: tuple[int, ...], independent: BoolArray) -> IntArray:
+def _list_kept_rows(system: System, constraints: tuple[int, ...], independent: BoolArray) -> IntArray:
     chosen = np.zeros(system.rows, dtype=bool)
     for k in constraints:
         chosen[system.block(k)] = independent[system.block(k)]

@@ -91,7 +91,7 @@ def hessian_of(problem: Problem) -> Hessian:
     return found
 
 
-def factorized_hessian_of(problem: Problem, solves: int, most_seconds: float) -> Hessian | None:
+def find_factorized_hessian(problem: Problem, solves: int, most_seconds: float) -> Hessian | None:
     """Return the cheapest form that solves to rounding; None where building it and so many solves take longer."""
     cost = estimate(problem.system, problem.slabs)
     if cost.ranks + (1 + solves) * cost.factorized > most_seconds:  # a solve by elimination costs a factorisation

@@ -11,8 +11,7 @@ from purtensor._threads import added_up, chunks_of, for_each_chunk
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.kernels.newton.dense import add_pairs
-from purtensor.solving.hessian.cholesky import Factor, factorize
-from purtensor.solving.hessian.factored import NO_RIDGE, Factored, add_to_diagonal
+from purtensor.solving.hessian.factored import NO_RIDGE, Factor, Factored, add_to_diagonal, factorize
 
 _PAIRS = 1 << 25
 """Twice the pairs that are added before the kernel comes back to Python, where interrupts are heard."""

@@ -11,9 +11,9 @@ from purtensor.solving.convergence.trend import fall_per_sweep
 from purtensor.solving.hessian.choice import estimate
 from purtensor.solving.iterate import Budget, Iterate, Record, Step, iterate_at
 from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.ipf.anderson import find_accelerated_sweeps
 from purtensor.solving.solvers.ipf.solver import IPF, sweep_arithmetic
 from purtensor.solving.solvers.ipf.sweeper import step_of
-from purtensor.solving.solvers.ipf.two_way_acceleration import accelerated_sweeps_of
 from purtensor.solving.solvers.newton import Newton
 
 _FIRST_LOOK = 8
@@ -89,7 +89,7 @@ class Automatic:
         sweeps = min(budget.iterations, history.look - history.sweeps)
         inner, within = iterate.with_memory(history.memory), replace(budget, iterations=sweeps)
         # on dense two-way tables acceleration costs next to nothing
-        accelerated = accelerated_sweeps_of(problem, inner)
+        accelerated = find_accelerated_sweeps(problem, inner)
         swept = _SWEEPING.step(problem, inner, within) if accelerated is None else step_of(problem, accelerated, within)
         _learn(history, swept)
         moved = swept.iterate.with_memory(history)

@@ -11,8 +11,7 @@ from purtensor.kernels.ipf.gis import run_gis
 from purtensor.solving.iterate import Budget, Iterate, Step, row_sums
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.log_domain_sweeps import InLogarithms, spans_the_range
-from purtensor.solving.solvers.ipf.sweep_records import empty_records, recorded_per_octave, records_of
-from purtensor.solving.solvers.ipf.sweeper import step_of
+from purtensor.solving.solvers.ipf.sweeper import count_records_per_octave, empty_records, records_of, step_of
 
 
 @dataclass(slots=True, eq=False)
@@ -62,7 +61,7 @@ class GIS:
             budget.residual * problem.total,
             budget.residual_l1 * problem.total,
             records,
-            recorded_per_octave(problem),
+            count_records_per_octave(problem),
         )
         kept = records_of(problem, records[:written], state.done)
         state.done += made

@@ -15,7 +15,7 @@ from purtensor.kernels.lanes import inner_product
 from purtensor.solving.iterate import Budget, Iterate, Record, Step, is_rounding
 from purtensor.solving.line_search import centre, search_at_total
 from purtensor.solving.problem import Problem
-from purtensor.solving.spaces.array_rows import ArrayRowSpace
+from purtensor.solving.spaces.array_points import ArrayRowSpace
 from purtensor.solving.spaces.space import P, RowSpace
 
 SMALLEST_TARGET = 2.0**-1000

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from purtensor._options import is_count
 from purtensor.errors import InvalidOptionError
-from purtensor.solving.hessian.regularized import FLOORS
+from purtensor.solving.hessian.factored import FLOORS
 from purtensor.solving.iterate import Budget, Iterate, Record, Step, is_rounding
 from purtensor.solving.line_search import search
 from purtensor.solving.problem import Problem

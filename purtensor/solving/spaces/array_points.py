@@ -1,4 +1,7 @@
-"""Points of problems whose arrays are in memory: what is measured of them, and steps from one to another."""
+"""Points of problems whose arrays are in memory: what is measured of them, and steps from one to another.
+
+`ArrayRowSpace` keeps all points at the targets' total, for methods that learn from gradients.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.solving.chunked import bent, measured
+from purtensor.solving.chunked import measure_bend, measure_masses
 from purtensor.solving.iterate import (
     Iterate,
     Residual,
@@ -61,7 +64,7 @@ class ArrayPoints:
         return iterate_at(self.problem, starting_potentials(self.problem))
 
     def residual(self, point: Iterate) -> Residual:
-        return self._measured(point)[1]
+        return self._measure_point(point)[1]
 
     def dual(self, point: Iterate) -> float:
         return dual_at(self.problem, point)
@@ -80,7 +83,7 @@ class ArrayPoints:
         # a direction that does not rise is refused by its slope: the pass over the masses is spared
         loss = largest = math.nan
         if np.isfinite(direction.slope) and direction.slope > 0.0:
-            loss, largest = bent(self.problem, point.masses, direction.potentials, step)
+            loss, largest = measure_bend(self.problem, point.masses, direction.potentials, step)
         return ArrayTrial(direction.slope, loss, largest, self.problem, point, direction.potentials, step)
 
     def has_emptied(self, point: Iterate, residual_l1: float) -> bool:
@@ -96,10 +99,45 @@ class ArrayPoints:
     def keep(self, state: object) -> None:
         """Do nothing: a run in memory is not resumed."""
 
-    def _measured(self, point: Iterate) -> tuple[FloatArray, Residual]:
+    def _measure_point(self, point: Iterate) -> tuple[FloatArray, Residual]:
         """Return C p and the residual that it leaves; computed once for each point."""
         if point.measured is None:
             problem, sums = self.problem, np.empty(self.problem.system.rows)
-            largest, l1 = measured(problem, point.masses, sums)
+            largest, l1 = measure_masses(problem, point.masses, sums)
             point.measured = sums, Residual(largest / problem.total, l1 / problem.total)
         return point.measured
+
+
+class TrialAtTotal(ArrayTrial):
+    """A trial whose point is scaled to the targets' total."""
+
+    def point(self) -> Iterate:
+        """Return the point, made now."""
+        return ArrayRowSpace(self.problem).at(self.before.potentials + self.step * self.direction)
+
+
+@dataclass(slots=True, eq=False)
+class ArrayRowSpace(ArrayPoints):
+    """A Problem as a `RowSpace`: see `purtensor.solving.spaces.space` for what each method returns."""
+
+    @property
+    def targets(self) -> FloatArray:
+        return self.problem.targets
+
+    @property
+    def first_rows(self) -> slice:
+        return self.problem.system.block(0)
+
+    def at(self, potentials: FloatArray) -> Iterate:
+        point = iterate_at(self.problem, potentials.copy())
+        ratio = self.total / self.mass(point)
+        point.potentials[self.first_rows] += np.log(ratio)
+        # scaled rather than made anew, which would cost an exp for each profile
+        point.masses *= ratio
+        return point
+
+    def miss(self, point: Iterate) -> FloatArray:
+        return np.asarray(self.problem.targets - self._measure_point(point)[0])
+
+    def try_step(self, point: Iterate, direction: Direction, step: float) -> TrialAtTotal:
+        return TrialAtTotal(*ArrayPoints.try_step(self, point, direction, step))

@@ -17,8 +17,7 @@ from purtensor.solving.basis import Basis, heaviest_basis
 from purtensor.solving.exact_change import MOST_ENTRIES, exact_change
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.hessian.dense import Dense, ShiftedDense
-from purtensor.solving.hessian.factored import Factored
-from purtensor.solving.hessian.regularized import even_shares
+from purtensor.solving.hessian.factored import Factored, even_shares
 from purtensor.solving.iterate import (
     Budget,
     Iterate,
@@ -107,7 +106,7 @@ class ArraySpace(ArrayPoints):
         return iterate_at(self.problem, moved.potentials), sweeps
 
     def direction(self, point: Iterate, floor: float) -> Direction:
-        miss = self.problem.targets - self._measured(point)[0]
+        miss = self.problem.targets - self._measure_point(point)[0]
         found, _ = hessian_of(self.problem).factor_and_solve(self._weights(point, floor), miss)
         return Direction(found, inner_product(miss, found))
 
@@ -123,22 +122,22 @@ class ArraySpace(ArrayPoints):
         start = misses_of(problem, point.masses)
         swept = potentials_by_sweeps(problem, point.masses, self.residual(point).l1) if floor == 0.0 else None
         if swept is not None:
-            return self._changed(point, swept, FactoredLater(problem, point.masses), start)
+            return self._make_change(point, swept, FactoredLater(problem, point.masses), start)
         hessian = hessian_of(problem)
         # two constraints have routes, whatever the form
         if isinstance(hessian, Dense) and floor == 0.0 and self.constraints > 2:
             shifted = hessian.factor_shifted(point.masses)
             if shifted is not None:
-                change = self._changed(point, shifted.solve(start.missed), shifted, start)
+                change = self._make_change(point, shifted.solve(start.missed), shifted, start)
                 # where the matrix is hardly above the shift, the solution is none
                 if self._sums_near(change) is not None:
                     return change
         found, factored = hessian.factor_and_solve(self._weights(point, floor), start.missed)
-        return self._changed(point, found, factored, start)
+        return self._make_change(point, found, factored, start)
 
     def refine(self, change: ArrayChange) -> ArrayChange:
         found = change.potentials + change.factored.solve(change.missed)
-        return self._changed(change.point, found, change.factored, change.start)
+        return self._make_change(change.point, found, change.factored, change.start)
 
     def sums(self, point: Iterate, change: ArrayChange) -> Sums | None:
         found = self._sums_near(change)
@@ -227,7 +226,7 @@ class ArraySpace(ArrayPoints):
     def _proof(self, point: Iterate, moves: FloatArray, potentials: FloatArray, rest: FloatArray) -> Sums:
         return proof_sums(self.problem, (point.masses, point.potentials), moves, potentials, rest)
 
-    def _changed(self, point: Iterate, potentials: FloatArray, factored: Factored, start: Misses) -> ArrayChange:
+    def _make_change(self, point: Iterate, potentials: FloatArray, factored: Factored, start: Misses) -> ArrayChange:
         problem, missing = self.problem, float(start.missed[self.problem.system.block(0)].sum())
         moved = write_moves(problem, (point.masses, point.potentials), potentials, missing)
         change = ArrayChange(point, potentials, factored, start, *moved)

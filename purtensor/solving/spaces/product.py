@@ -18,7 +18,7 @@ from purtensor.kernels.simd import WIDTH
 from purtensor.solving.basis import UPWARD
 from purtensor.solving.certificate import UNPROVED, Certificate, distances_of
 from purtensor.solving.iterate import Budget, Iterate, Residual, Solver, Step
-from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct, Product, ProductSweeps, flattened
+from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct, Product, ProductSweeps, flatten_cells
 from purtensor.solving.spaces.dense import DenseSpace, Factors
 from purtensor.solving.spaces.space import NEGLIGIBLE, Sums
 from purtensor.solving.stopping import EMPTIED_SHARE, away_from_total
@@ -66,7 +66,7 @@ class BlockFactors(NamedTuple):
 
     def write(self, cells: FloatArray) -> None:
         """Write the factors into an array of shape (I, J, slabs)."""
-        flat, starts = flattened(cells)
+        flat, starts = flatten_cells(cells)
         leave_blocks(self.blocks, 1.0, 0, len(self.blocks), cells.shape[2], starts, flat)
 
 
@@ -94,7 +94,7 @@ class ProductSpace(DenseSpace):
         # before the first sweep all factors are 1: theta lends the scale for as long as it is measured
         if self.sweeps.done == 0:
             theta[:] = self._scale
-        measured = self.sweeps.measured(False)
+        measured = self.sweeps.measure(False)
         if self.sweeps.done == 0:
             theta[:] = 1.0
         return Residual(measured.residual / self.total, measured.residual_l1 / self.total)
@@ -109,7 +109,7 @@ class ProductSpace(DenseSpace):
         if self.sweeps.done == 0:
             self.sweeps.state.u[0] = self._scale
         # destroys the base: a table may be as large as memory allows, and a copy would double it
-        self.found = found = self._written()
+        self.found = found = self._write_masses()
         # sweeps keep the total to rounding; where they have not, scaling is left to the general form
         if away_from_total(float(found.table.sum()), self.total):
             raise NotOfProduct
@@ -118,7 +118,7 @@ class ProductSpace(DenseSpace):
     def has_emptied(self, point: Iterate, residual_l1: float) -> bool:
         return not self._ended().lowest > EMPTIED_SHARE * self._scale
 
-    def _written(self) -> Masses:
+    def _write_masses(self) -> Masses:
         sweeps, layout = self.sweeps, self.sweeps.crossing.layout
         state, now, chunks = sweeps.state, sweeps.now, sweeps.crossing.chunks
         of_a, of_b = state.u[1 - now], state.v[1 - now]  # the factors before the last are not needed any more
@@ -163,7 +163,7 @@ class ProductSpace(DenseSpace):
         return self.found
 
     def write(self, cells: FloatArray) -> None:
-        masses, scale, (flat, starts) = self._ended().cells, 2.0**self.product.exponent, flattened(cells)
+        masses, scale, (flat, starts) = self._ended().cells, 2.0**self.product.exponent, flatten_cells(cells)
         for_each_chunk(
             lambda _, begin, end: leave_blocks(masses, scale, begin, end, cells.shape[2], starts, flat),
             self.sweeps.crossing.chunks,
@@ -193,7 +193,7 @@ class ProductSpace(DenseSpace):
         for n in range(self.sweeps.done + _MORE_SWEEPS):
             if cells is not None:
                 tilts += relaxation * (missing - changed) / found.table
-            missed, changed = self._swept(relaxation, tilts, tilts_a, tilts_b)
+            missed, changed = self._make_linear_sweep(relaxation, tilts, tilts_a, tilts_b)
             if cells is not None:
                 missed = max(missed, float(np.abs(missing - changed).sum()))
             enough = enough or max(_NOTHING, min(16 * _NOTHING, _GOOD * missed / total))
@@ -203,9 +203,9 @@ class ProductSpace(DenseSpace):
                 # Young's factor (notes/rates.md, equation 5); at most 1.82, for three sweeps tell little
                 relaxation = 2.0 / (1.0 + math.sqrt(max(0.01, 1.0 - missed / before)))
             before = missed
-        return self._proved(tilts, tilts_a, tilts_b)
+        return self._prove(tilts, tilts_a, tilts_b)
 
-    def _swept(
+    def _make_linear_sweep(
         self, relaxation: float, tilts: FloatArray, tilts_a: FloatArray, tilts_b: FloatArray
     ) -> tuple[float, FloatArray]:
         """Make a linear sweep; return what A or B missed before, and what it changes of the sums of the cells."""
@@ -231,7 +231,7 @@ class ProductSpace(DenseSpace):
         for_each_chunk(work, chunks)
         return float(added_up(missed)), added_up(parts)
 
-    def _proved(self, tilts: FloatArray, tilts_a: FloatArray, tilts_b: FloatArray) -> Certificate:
+    def _prove(self, tilts: FloatArray, tilts_a: FloatArray, tilts_b: FloatArray) -> Certificate:
         """Return what the feasible point proves that the tilts lead to (notes/certificate.md, equations 6 to 9).
 
         The basis is stars in the slabs, as in `purtensor.solving.product_basis`, and rectangles in the heaviest.
@@ -261,7 +261,7 @@ class ProductSpace(DenseSpace):
             )
 
         for_each_chunk(lambda n, begin, end: prove(n, begin, end, tilts, closes=False), chunks)
-        extra, left = self._closed(added_up(parts[0, :-1]), added_up(parts[1, :-1]))
+        extra, left = self._close_rectangles(added_up(parts[0, :-1]), added_up(parts[1, :-1]))
         prove(len(chunks), closing // WIDTH, closing // WIDTH + 1, extra, closes=True)
         left = max(left, *added_up(out[:-1])[6:8])
         largest, upper, gap, size, moved, rest = (
@@ -274,7 +274,7 @@ class ProductSpace(DenseSpace):
         distance = 0.5 * (size + abs(moved) + 1e-8 * size + 2.0 * rest)
         return distances_of(Sums(upper, gap, distance, rest, 5.0 * UNIT, feasible=True, full=True))
 
-    def _closed(self, sums: FloatArray, rests: FloatArray) -> tuple[FloatArray, float]:
+    def _close_rectangles(self, sums: FloatArray, rests: FloatArray) -> tuple[FloatArray, float]:
         """Return what the rectangles of one slab take at most, and the miss of the cells."""
         extra = np.zeros_like(sums)
         if self.product.of_cells is None:

@@ -19,8 +19,8 @@ from purtensor.solving.basis import UPWARD
 from purtensor.solving.certificate import Certificate, certify
 from purtensor.solving.iterate import Budget, Iterate, Residual, Solver, Step, log_factors
 from purtensor.solving.problem import Problem
+from purtensor.solving.solvers.ipf.anderson import AcceleratedTwoWay
 from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct
-from purtensor.solving.solvers.ipf.two_way_acceleration import AcceleratedTwoWay
 from purtensor.solving.solvers.ipf.two_way_sweeps import TwoWaySweeps, layout_of
 from purtensor.solving.spaces.dense import DenseSpace, Factors
 from purtensor.solving.spaces.space import NEGLIGIBLE, Sums
@@ -144,13 +144,13 @@ class TwoWaySpace(DenseSpace):
             self.rebuild(point)
             found, self.found = self._ended(), None
             return found.residual
-        measured = sweeps.measured(False)
+        measured = sweeps.measure(False)
         return Residual(measured.residual / self.total, measured.residual_l1 / self.total)
 
     def mass(self, point: Iterate) -> float:
         if self.found is not None:
             return float(self.found.of_b.sum())
-        return self.sweeps.measured(False).mass if self.sweeps.done else self.total
+        return self.sweeps.measure(False).mass if self.sweeps.done else self.total
 
     def rebuild(self, point: Iterate, *, quickly: bool = False) -> tuple[Iterate, bool]:
         """Write the masses beside the base."""
@@ -168,7 +168,7 @@ class TwoWaySpace(DenseSpace):
             raise NotOfProduct
         if away_from_total(float(of_b.sum()), self.total):
             raise NotOfProduct
-        self.found = _Masses(cells, of_a, of_b, self._missed(of_a, of_b))
+        self.found = _Masses(cells, of_a, of_b, self._measure_residual(of_a, of_b))
         return point, False
 
     def first_chunk(self) -> int:
@@ -177,7 +177,7 @@ class TwoWaySpace(DenseSpace):
     def has_emptied(self, point: Iterate, residual_l1: float) -> bool:
         return False  # the product of the targets has mass in every cell: nothing is forced to be zero
 
-    def _missed(self, of_a: FloatArray, of_b: FloatArray) -> Residual:
+    def _measure_residual(self, of_a: FloatArray, of_b: FloatArray) -> Residual:
         gaps = [np.abs(sums - targets) for sums, targets in zip((of_a, of_b), self._targets, strict=True)]
         largest, l1 = max(one.max() for one in gaps), max(one.sum() for one in gaps)
         return Residual(float(largest / self.total), float(l1 / self.total))
@@ -211,11 +211,11 @@ class TwoWaySpace(DenseSpace):
     def first_change(self, point: Iterate, floor: float) -> TwoWayChange | None:
         """Return the change that conjugate gradients give."""
         found = self._ended()
-        return self._changed(self._solve(np.concatenate(self._targets) - np.concatenate([found.of_a, found.of_b])))
+        return self._make_change(self._solve(np.concatenate(self._targets) - np.concatenate([found.of_a, found.of_b])))
 
     def refine(self, change: TwoWayChange) -> TwoWayChange:
         """Return the change after another solution, for what this one misses."""
-        return self._changed(change.tilts + self._solve(change.gaps))
+        return self._make_change(change.tilts + self._solve(change.gaps))
 
     def _solve(self, gaps: FloatArray) -> FloatArray:
         """Return m with (C diag(p) C^T) m = gaps: the rows eliminated, the columns by conjugate gradients."""
@@ -223,7 +223,7 @@ class TwoWaySpace(DenseSpace):
         masses, of_a, of_b, chunks = found.cells, found.of_a, found.of_b, self.sweeps.layout.chunks
         padded, of_rows, parts = np.zeros(masses.shape[1]), np.empty(rows), np.empty((len(chunks), masses.shape[1]))
 
-        def mixed(of_columns: FloatArray) -> FloatArray:
+        def multiply_gram(of_columns: FloatArray) -> FloatArray:
             padded[: len(of_b)] = of_columns
             for_each_chunk(
                 lambda n, begin, end: gram_product(masses, padded, of_a, begin, end, of_rows, parts[n]), chunks
@@ -240,7 +240,7 @@ class TwoWaySpace(DenseSpace):
         for _ in range(self.sweeps.done + _MORE_STEPS):
             if not size > enough:
                 break
-            image = of_b * direction - mixed(direction)
+            image = of_b * direction - multiply_gram(direction)
             step = size / inner_product(direction, image)
             tilts += step * direction
             left -= step * image
@@ -248,10 +248,10 @@ class TwoWaySpace(DenseSpace):
             scaled = left / of_b
             before, size = size, inner_product(left, scaled)
             direction = scaled + (size / before) * direction
-        mixed(tilts)
+        multiply_gram(tilts)
         return np.concatenate([gaps[:rows] / of_a - of_rows, tilts])
 
-    def _changed(self, tilts: FloatArray) -> TwoWayChange:
+    def _make_change(self, tilts: FloatArray) -> TwoWayChange:
         """Return a change with what it misses, to twice the digits."""
         found, chunks, (of_rows, of_columns) = self._ended(), self.sweeps.layout.chunks, self._targets
         rows, columns, width = len(of_rows), len(of_columns), found.cells.shape[1]
@@ -261,7 +261,7 @@ class TwoWaySpace(DenseSpace):
         for_each_chunk(
             lambda n, begin, end: sum_exactly(found.cells, tilts[:rows], tilts_b, begin, end, sums_a, parts[n]), chunks
         )
-        sums = np.concatenate([sums_a, _added_exactly(parts)[:, :columns].T])
+        sums = np.concatenate([sums_a, _add_parts_exactly(parts)[:, :columns].T])
         targets = np.concatenate(self._targets)
         # targets - sums is exact where the two are close; what was lost was added up in float64 (Ogita, Rump, Oishi)
         gaps = (targets - sums[:, 0]) - sums[:, 1]
@@ -284,8 +284,8 @@ class TwoWaySpace(DenseSpace):
         ends = np.minimum(nodes, parent[nodes]), np.maximum(nodes, parent[nodes]) - rows
         tilts_b = np.zeros(found.cells.shape[1])
         tilts_b[:columns] = change.tilts[rows:]
-        edges = _padded(found.cells[ends], change.tilts[ends[0]], tilts_b[ends[1]], rests)
-        largest, upper, gap, size, moved = self._proved(change.tilts[:rows], tilts_b, edges)
+        edges = _pad_to_octets(found.cells[ends], change.tilts[ends[0]], tilts_b[ends[1]], rests)
+        largest, upper, gap, size, moved = self._prove(change.tilts[:rows], tilts_b, edges)
         rest = float(rests.sum()) / self.total * UPWARD
         return Sums(
             divergence=upper * UPWARD,
@@ -305,7 +305,7 @@ class TwoWaySpace(DenseSpace):
             heaviest_tree(found.cells, len(found.of_b), int(found.of_a.argmax()), *found.tree)
         return found.tree
 
-    def _proved(
+    def _prove(
         self, tilts_a: FloatArray, tilts_b: FloatArray, edges: tuple[FloatArray, ...]
     ) -> tuple[float, float, float, float, float]:
         """Return the largest |w|, and the sums of `prove_line` for a total of 1."""
@@ -360,7 +360,7 @@ class _AcceleratedOnly(AcceleratedTwoWay):
         raise NotOfProduct
 
 
-def _added_exactly(parts: FloatArray) -> FloatArray:
+def _add_parts_exactly(parts: FloatArray) -> FloatArray:
     """Return sums of two numbers each, shape (2, n), added up over the first axis without what rounding loses."""
     total, lost = parts[0, 0].copy(), parts[0, 1].copy()
     for part in parts[1:]:
@@ -371,7 +371,7 @@ def _added_exactly(parts: FloatArray) -> FloatArray:
     return np.array([total, lost])
 
 
-def _padded(*arrays: FloatArray) -> tuple[FloatArray, ...]:
+def _pad_to_octets(*arrays: FloatArray) -> tuple[FloatArray, ...]:
     """Return arrays with zeros up to whole octets."""
     size = -(-len(arrays[0]) // WIDTH) * WIDTH
     return tuple(np.concatenate([one, np.zeros(size - len(one))]) for one in arrays)

@@ -7,9 +7,9 @@ import pytest
 import xarray as xr
 
 import purtensor as pt
-from purtensor.solving.convergence.bounds import gap_by_trace, gap_of_three
 from purtensor.solving.convergence.friedrichs import pair_spectrum
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep, leading_eigenvalue
+from purtensor.solving.convergence.rates import gap_by_trace, gap_of_three
 from purtensor.solving.problem import build_problem
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.solving.hessian.regularized import even_shares
+from purtensor.solving.hessian.factored import even_shares
 from purtensor.solving.iterate import iterate_at, row_sums, starting_potentials
 from purtensor.solving.problem import build_problem
 from purtensor.solving.solvers import newton

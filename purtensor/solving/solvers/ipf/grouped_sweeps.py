@@ -22,7 +22,7 @@ from purtensor.kernels.logarithm import divergence_gain
 from purtensor.solving.iterate import log_factors
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.grouping import Merged
-from purtensor.solving.solvers.ipf.sweeper import Measured, Sweeper
+from purtensor.solving.solvers.ipf.sweeper import Sweeper, SweepResidual
 
 SWEEPS_PER_FOLD = 50
 """Scaling in place drifts off the exponential family by about 1.7e-16 per pass; a fold brings it back."""
@@ -121,11 +121,11 @@ class MergedSweeps(Sweeper):
         # in this form NaN counts as met, and so gets measured
         return not (residual > goal.tolerance or residual_l1 > goal.tolerance_l1)
 
-    def measured(self, hopeful: bool) -> Measured:
+    def measure(self, hopeful: bool) -> SweepResidual:
         """Return the residual over all constraints."""
         misses = np.array([self._misses(g, self._sums(g)) for g in range(self.merged.count)])
         cells = self.merged.groups.sizes[0] * self.merged.groups.lanes[0]
-        return Measured(float(misses[:, 0].max()), float(misses[:, 1].max()), float(self.table[:cells].sum()))
+        return SweepResidual(float(misses[:, 0].max()), float(misses[:, 1].max()), float(self.table[:cells].sum()))
 
     def gain(self) -> float:
         """Return what the dual gained by the last sweep."""

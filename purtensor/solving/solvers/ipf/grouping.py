@@ -72,7 +72,7 @@ class Merged:
         return _SECONDS_PER_UNIT * self.count * (profiles // self.width)
 
 
-def merged_of(problem: Problem, order: tuple[int, ...]) -> Merged | None:
+def merge_constraints(problem: Problem, order: tuple[int, ...]) -> Merged | None:
     """Return the groups for sweeps in this order, None where merging gains nothing; kept while the problem lives."""
     known = _KNOWN.setdefault(problem.system, {})  # whatever the reference is
     if order not in known:

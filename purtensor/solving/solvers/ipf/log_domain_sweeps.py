@@ -16,7 +16,7 @@ from purtensor.kernels.ipf.stopping import Goal
 from purtensor.kernels.lanes import inner_product
 from purtensor.solving.iterate import iterate_at, residual_of
 from purtensor.solving.problem import Problem
-from purtensor.solving.solvers.ipf.sweeper import Measured, Sweeper
+from purtensor.solving.solvers.ipf.sweeper import Sweeper, SweepResidual
 
 SMALL = 2.0**-500
 """Below such a part of the total, products of a few masses and factors leave the range of float64."""
@@ -95,11 +95,11 @@ class InLogarithms(Sweeper):
         """Report that only measuring can say."""
         return True
 
-    def measured(self, hopeful: bool) -> Measured:
+    def measure(self, hopeful: bool) -> SweepResidual:
         """Return the residual over all constraints."""
         masses = iterate_at(self.problem, self.t).masses
         residual = residual_of(self.problem, masses)
-        return Measured(residual.largest * self.total, residual.l1 * self.total, float(masses.sum()))
+        return SweepResidual(residual.largest * self.total, residual.l1 * self.total, float(masses.sum()))
 
     def gain(self) -> float:
         """Return what the dual gained by the last sweep."""

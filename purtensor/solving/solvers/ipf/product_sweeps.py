@@ -84,7 +84,7 @@ class Product:
         return chunks_of(self.blocks, max(1, CELLS_PER_CHUNK // (WIDTH * rows * columns)))
 
 
-def flattened(cells: FloatArray) -> tuple[FloatArray, IntArray]:
+def flatten_cells(cells: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return an array of shape (I, J, slabs) as one of one axis, and where the slabs of each cell begin in it.
 
     It is a view where these stand side by side, else a copy.
@@ -98,7 +98,7 @@ def flattened(cells: FloatArray) -> tuple[FloatArray, IntArray]:
     return as_strided(cells, (int(starts.max()) + slabs,), (cells.itemsize,)), starts
 
 
-def blocked(cells: FloatArray, chunks: tuple[Chunk, ...], scale: float = 1.0) -> tuple[FloatArray, float]:
+def copy_to_blocks(cells: FloatArray, chunks: tuple[Chunk, ...], scale: float = 1.0) -> tuple[FloatArray, float]:
     """Return an array of shape (I, J, slabs), times a scale, in blocks, shape (B, I, J, 8), and its sum.
 
     Raises
@@ -106,7 +106,7 @@ def blocked(cells: FloatArray, chunks: tuple[Chunk, ...], scale: float = 1.0) ->
     NotOfProduct
         An entry is not positive, not finite, or so small or large that products may leave the range of float64.
     """
-    flat, starts = flattened(cells)
+    flat, starts = flatten_cells(cells)
     base = np.empty((chunks[-1][1], *cells.shape[:2], WIDTH))
     found = np.empty((len(chunks), 2))
     for_each_chunk(
@@ -132,10 +132,10 @@ class ProductSweeps(OnePass):
             Numbers are out of range.
         """
         chunks, (rows, columns), blocks = product.chunks, product.shape, product.blocks
-        base, start = blocked(product.cells, chunks)
+        base, start = copy_to_blocks(product.cells, chunks)
         targets = []
         for given, width in ((product.of_a, rows), (product.of_b, columns)):
-            target, _ = blocked(given, chunks, 2.0**-product.exponent)
+            target, _ = copy_to_blocks(given, chunks, 2.0**-product.exponent)
             targets.append(target.reshape(blocks, width, WIDTH))
         of_cells = product.of_cells
         outside = 0 if of_cells is None else of_cells.size
@@ -166,7 +166,7 @@ class ProductSweeps(OnePass):
         )
         crossing = Crossing(source, layout, product.plan, (rows, columns), chunks, product.sizes.total)
         made = cls(crossing, state, start, is_repeatable=True)
-        state.table[:], _ = made._measured()
+        state.table[:], _ = made._measure_cells()
         return made
 
     def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:

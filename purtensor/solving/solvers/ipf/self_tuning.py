@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep, leading_eigenvalue
-from purtensor.solving.convergence.krylov import leading_by_sweeps
-from purtensor.solving.convergence.leading import decay_of
+from purtensor.solving.convergence.krylov import decay_of, leading_by_sweeps
 from purtensor.solving.convergence.trend import fall_per_sweep
 from purtensor.solving.iterate import Budget, Iterate, Step, iterate_at
 from purtensor.solving.problem import Problem

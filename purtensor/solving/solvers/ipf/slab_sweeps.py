@@ -29,7 +29,7 @@ from purtensor.kernels.ipf.slab_sweeps import BOTH, ONLY_A, ONLY_B, State, measu
 from purtensor.kernels.ipf.stopping import Goal
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.solvers.ipf.slab_layout import Crossing
-from purtensor.solving.solvers.ipf.sweeper import Measured, Sweeper
+from purtensor.solving.solvers.ipf.sweeper import Sweeper, SweepResidual
 
 _NEAR_ROUNDING = 1e-12
 """Before the L1 miss is so small a part of the total, a sweep gains more than rounding."""
@@ -135,13 +135,13 @@ class OnePass(Sweeper):
             self.witness = worst_block(self.crossing.layout, self.state, self.now, 0, self.crossing.blocks)
         return may_be_met(self.crossing.layout, self.state, self.crossing.plan, goal, self.now, self.witness)
 
-    def measured(self, hopeful: bool) -> Measured:
+    def measure(self, hopeful: bool) -> SweepResidual:
         """Return the residual over all constraints; a block that raised false hope gives way to the worst one."""
-        table, misses = self._measured()
+        table, misses = self._measure_cells()
         if hopeful:
             self.witness = None  # looked for after the next sweep, if there is one: it takes another pass
         residual, self.missed = residuals(self.crossing.layout, table, misses)
-        return Measured(residual, self.missed, float(table.sum()))
+        return SweepResidual(residual, self.missed, float(table.sum()))
 
     def gain(self) -> float:
         """Return the gain of the dual in the last sweep; NaN where it is computed later on request."""
@@ -173,7 +173,7 @@ class OnePass(Sweeper):
         if steps != ONLY_A:
             state.table[:] = added_up(tables)
 
-    def _measured(self) -> tuple[FloatArray, FloatArray]:
+    def _measure_cells(self) -> tuple[FloatArray, FloatArray]:
         """Return the sums of the cells and the misses of A and of B."""
         layout, state, chunks = self.crossing.layout, self.state, self.crossing.chunks
         tables = np.empty((len(chunks), *state.table.shape))
@@ -202,4 +202,4 @@ class OnePass(Sweeper):
         for_each_chunk(lambda c, b, e: rebuild(self.crossing.source, state, b, e), self.crossing.chunks)
         state.w[:] = 1.0
         state.theta[:] = 1.0
-        state.table[:], _ = self._measured()
+        state.table[:], _ = self._measure_cells()

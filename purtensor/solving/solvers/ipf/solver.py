@@ -16,11 +16,11 @@ from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.kernels.ipf.sweeps import run_sweeps
 from purtensor.solving.iterate import Budget, Iterate, Step, log_factors, starting_potentials
 from purtensor.solving.problem import Problem
-from purtensor.solving.solvers.ipf.anderson import accelerated_step
+from purtensor.solving.solvers.ipf.anderson import accelerate_step, find_accelerated_sweeps
 from purtensor.solving.solvers.ipf.blocks import BlockState, auto_blocks, block_step
 from purtensor.solving.solvers.ipf.first_sweep import first_sweep, is_first
 from purtensor.solving.solvers.ipf.grouped_sweeps import MergedSweeps
-from purtensor.solving.solvers.ipf.grouping import forget_groups, merged_of
+from purtensor.solving.solvers.ipf.grouping import forget_groups, merge_constraints
 from purtensor.solving.solvers.ipf.log_domain_sweeps import InLogarithms, spans_the_range
 from purtensor.solving.solvers.ipf.options import (
     check_acceleration,
@@ -32,9 +32,7 @@ from purtensor.solving.solvers.ipf.options import (
 from purtensor.solving.solvers.ipf.self_tuning import SelfTuning
 from purtensor.solving.solvers.ipf.slab_layout import crossing_of, forget_crossings
 from purtensor.solving.solvers.ipf.slab_sweeps import OnePass
-from purtensor.solving.solvers.ipf.sweep_records import empty_records, recorded_per_octave, records_of
-from purtensor.solving.solvers.ipf.sweeper import Sweeper, step_of
-from purtensor.solving.solvers.ipf.two_way_acceleration import accelerated_sweeps_of
+from purtensor.solving.solvers.ipf.sweeper import Sweeper, count_records_per_octave, empty_records, records_of, step_of
 from purtensor.solving.solvers.ipf.two_way_sweeps import TwoWaySweeps, forget_two_way, two_way_of
 
 _USUAL_DEPTH = 10
@@ -150,7 +148,7 @@ class IPF:
         depth = _USUAL_DEPTH if self.acceleration == "anderson" else int(self.acceleration or 0)
         if depth and self._exponent == 1.0:
             order = tuple(order_of(self.order, len(problem.index)).tolist())
-            accelerated = accelerated_sweeps_of(problem, iterate, order, depth)
+            accelerated = find_accelerated_sweeps(problem, iterate, order, depth)
             if accelerated is not None:
                 return step_of(problem, accelerated, budget)
         if runs_in_numpy():
@@ -171,7 +169,7 @@ class IPF:
             sweeper = self._sweeper(problem, iterate, few=few, dual_later=budget.dual_later)
             return self._sweep(problem, iterate, budget) if sweeper is None else step_of(problem, sweeper, budget)
         sweep = self._sweep_in_logarithms if spans_the_range(problem) else self._sweep
-        return accelerated_step(sweep, depth, problem, iterate)
+        return accelerate_step(sweep, depth, problem, iterate)
 
     @property
     def _exponent(self) -> float:
@@ -206,7 +204,7 @@ class IPF:
         if crossing is not None:
             is_repeatable = dual_later and np.array_equal(iterate.potentials, starting_potentials(problem))
             return OnePass.at(crossing, iterate.potentials, is_repeatable=is_repeatable)
-        merged = merged_of(problem, order)
+        merged = merge_constraints(problem, order)
         return None if merged is None else MergedSweeps.at(problem, merged, iterate.potentials)
 
     def _sweep_in_logarithms(self, problem: Problem, iterate: Iterate, budget: Budget) -> Step:
@@ -236,7 +234,7 @@ class IPF:
             budget.residual * problem.total,
             budget.residual_l1 * problem.total,
             records,
-            recorded_per_octave(problem),
+            count_records_per_octave(problem),
         )
         if self._exponent == 1.0:
             sweeps, written = run_sweeps(*arguments)
@@ -292,7 +290,7 @@ def sweep_arithmetic(problem: Problem, memory: Any) -> float:
         crossing = crossing_of(problem, order)
         if crossing is not None:
             return crossing.sweep_arithmetic
-        merged = merged_of(problem, order)
+        merged = merge_constraints(problem, order)
         if merged is not None:
             return merged.sweep_arithmetic(len(problem.reference))
     return _SECONDS_PER_STEP * problem.index.size

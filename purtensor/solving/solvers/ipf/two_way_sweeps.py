@@ -25,7 +25,7 @@ from purtensor.solving.chunked import rebuild
 from purtensor.solving.iterate import log_factors
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.log_domain_sweeps import spans_the_range
-from purtensor.solving.solvers.ipf.sweeper import Measured, Sweeper
+from purtensor.solving.solvers.ipf.sweeper import Sweeper, SweepResidual
 
 SMALLEST = 1 << 12
 """Smaller tables are swept as quickly without a layout."""
@@ -217,7 +217,7 @@ class TwoWaySweeps(Sweeper):
         # in this form NaN counts as met, and so gets measured
         return not missed > goal.tolerance
 
-    def measured(self, hopeful: bool) -> Measured:
+    def measure(self, hopeful: bool) -> SweepResidual:
         """Return the residual over both constraints."""
         of_rows, of_columns = self._targets
         found = np.empty_like(self.u)
@@ -225,7 +225,7 @@ class TwoWaySweeps(Sweeper):
         found *= self.u
         misses = [np.abs(found - of_rows), np.abs(self._v() * self._sums - of_columns)]
         self.witness = int(misses[0].argmax())
-        return Measured(
+        return SweepResidual(
             float(max(one.max() for one in misses)), float(max(one.sum() for one in misses)), float(found.sum())
         )
 

@@ -5,7 +5,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.solving.iterate import Budget, iterate_at, starting_potentials
-from purtensor.solving.solvers.ipf.anderson import Moves, accelerated_step
+from purtensor.solving.solvers.ipf.anderson import Moves, accelerate_step
 from tests.solving.drawn import arrays_of, solved
 
 
@@ -46,7 +46,7 @@ def test_accelerated_step__where_the_dual_would_fall_the_sweep_stands_and_the_pa
     rows = problem.system.rows
     iterate.memory = Moves(np.sqrt(problem.targets), 5)
     iterate.memory.learn(100.0 * np.ones(rows), np.linspace(-1.0, 1.0, rows))
-    step = accelerated_step(pt.IPF().step, 5, problem, iterate)
+    step = accelerate_step(pt.IPF().step, 5, problem, iterate)
     plain = pt.IPF().step(problem, iterate_at(problem, starting_potentials(problem)), Budget(1, 0.0, 0.0))
     assert step.iterate.masses == pytest.approx(plain.iterate.masses, rel=1e-13)
     assert step.iterate.memory.count == 0

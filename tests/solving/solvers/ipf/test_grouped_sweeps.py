@@ -17,7 +17,7 @@ from purtensor.solving.problem import build_problem
 from purtensor.solving.solvers.ipf import grouping as merging
 from purtensor.solving.solvers.ipf import solver as ipf
 from purtensor.solving.solvers.ipf.grouped_sweeps import SWEEPS_PER_FOLD, MergedSweeps
-from purtensor.solving.solvers.ipf.grouping import merged_of
+from purtensor.solving.solvers.ipf.grouping import merge_constraints
 from tests.kernels.drawn import plain
 from tests.solving.drawn import arrays_of, coefficients, solved
 from tests.solving.solvers.plain import plain_iterates, plain_run, stepped
@@ -87,7 +87,7 @@ def test_merged__is_the_plain_sweep_sweep_by_sweep(make, width, seed):
 def test_merged__groups_hold_neighbours_of_the_order():
     problem = generated("binary", attributes=8)
     order = some_order(problem, 5)
-    groups = merged_of(problem, order).groups
+    groups = merge_constraints(problem, order).groups
     assert groups.steps.tolist() == list(order)
     assert 1 < len(groups.sizes) < len(order)
     assert set(groups.lanes.tolist()) == {1, WIDTH}
@@ -95,7 +95,7 @@ def test_merged__groups_hold_neighbours_of_the_order():
 
 def test_merged__in_a_dense_table_some_groups_are_crowded_and_some_not():
     problem = dense((3, 3, 3, 45), [(0, 1), (0, 2), (3,)])
-    assert set(merged_of(problem, (0, 1, 2)).groups.copies.tolist()) == {1, COPIES}
+    assert set(merge_constraints(problem, (0, 1, 2)).groups.copies.tolist()) == {1, COPIES}
 
 
 def test_merged__not_where_the_sums_are_as_many_as_the_masses(monkeypatch):
@@ -105,7 +105,7 @@ def test_merged__not_where_the_sums_are_as_many_as_the_masses(monkeypatch):
     problem = build_problem(f, pt.pur(f, response="y", protected="s")).arrays
     monkeypatch.setattr(merging, "SUMS_PER_PROFILE", 0.5)
     assert kernels.find_pattern(problem.index[0], np.empty((int(problem.offsets[1]), WIDTH), dtype=np.int32))
-    assert merged_of(problem, (0, 1, 2)) is None
+    assert merge_constraints(problem, (0, 1, 2)) is None
 
 
 @pytest.mark.parametrize("name", ["b", "b_hard2"])
@@ -113,9 +113,9 @@ def test_merged__where_nothing_can_be_merged_the_plain_sweeps_are_made(name, mon
     problem = arrays_of(name)
     monkeypatch.setattr(merging, "PROFILES_PER_CELL", 64)
     monkeypatch.setattr(merging, "SUMS_PER_PROFILE", 0.5)
-    assert merged_of(problem, (0, 1, 2)) is None
+    assert merge_constraints(problem, (0, 1, 2)) is None
     monkeypatch.setattr(merging, "SMALLEST", 1 << 12)
-    assert merged_of(generated("binary", attributes=6), tuple(range(15))) is None
+    assert merge_constraints(generated("binary", attributes=6), tuple(range(15))) is None
 
 
 @KINDS

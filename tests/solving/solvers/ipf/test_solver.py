@@ -150,7 +150,7 @@ def test_ipf__plain_sweeps_take_the_plain_kernel(monkeypatch):
         raise AssertionError("the relaxed kernel was called")
 
     monkeypatch.setattr(module, "run_relaxed_sweeps", refuse)
-    monkeypatch.setattr(module, "accelerated_step", refuse)
+    monkeypatch.setattr(module, "accelerate_step", refuse)
     assert solved(arrays_of("a"), pt.IPF(), tolerance=1e-10).termination.converged
     assert module.run_sweeps is run_sweeps
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from purtensor.solving.iterate import Record
-from purtensor.solving.solvers.ipf.sweep_records import records_of
+from purtensor.solving.solvers.ipf.sweeper import records_of
 
 
 def test_records_of__are_shares_of_the_total_numbered_from_the_step_on():

@@ -11,8 +11,7 @@ from purtensor.kernels.engine import engine
 from purtensor.solving.iterate import Budget, iterate_at, starting_potentials
 from purtensor.solving.problem import build_problem
 from purtensor.solving.solvers.ipf import two_way_sweeps as module
-from purtensor.solving.solvers.ipf.anderson import Moves
-from purtensor.solving.solvers.ipf.two_way_acceleration import AcceleratedTwoWay
+from purtensor.solving.solvers.ipf.anderson import AcceleratedTwoWay, Moves
 from tests.solving.drawn import coefficients, solved
 from tests.solving.solvers.ipf.test_two_way_sweeps import arrays, table, transport
 from tests.solving.solvers.plain import plain_run
