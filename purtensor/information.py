@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.tables.coded import describe_profile, encode
+from purtensor.tables.coded import describe_profile
 from purtensor.tables.exact_sum import exact_sum
-from purtensor.tables.paired_tables import SharedProfiles, share_profiles
+from purtensor.tables.paired_tables import SharedProfiles
 from purtensor.tables.store.pairs import Read, match_tables, pair_batches
 from purtensor.tables.store.table import StoredTable
 
@@ -41,7 +41,7 @@ class HasReference(Protocol):
 def kl_divergence(p: Table | StoredTable, q: Table | StoredTable) -> float:
     """Return the Kullback-Leibler divergence D(p || q) of the tables divided by their totals, in nats.
 
-    Profiles are matched by attribute name and category label, independently of order and layout, on disk or in memory.
+    Profiles are match_tables by attribute name and category label, independently of order and layout, on disk or in memory.
     A profile without mass in p contributes 0; a profile with mass in p and none in q, or not listed in q, makes the
     divergence infinite. The result is never negative and accurate to the last digits, for tables near to and far from
     each other.
@@ -153,28 +153,6 @@ def pythagorean_defect(p: Table | StoredTable, projection: HasReference) -> floa
         raise InvalidOptionError(
             f"projection must be the result of purtensor.project, got {type(projection).__qualname__}"
         )
-    if any(isinstance(one, StoredTable) for one in (p, projection.table, projection.reference)):
-        return _defect_on_disk(p, projection)
-    reference, table, feasible = encode(projection.reference), encode(projection.table), encode(cast(Table, p))
-    outside = np.flatnonzero(share_profiles(feasible, reference).q == 0)
-    if len(outside):
-        row = int(outside[0])
-        label = describe_profile(feasible.domain, [code[row] for code in feasible.codes])
-        raise InvalidTableError(
-            f"p has mass at ({label}), where the reference has none; a feasible table has no mass outside of the "
-            "support"
-        )
-    kept, moved = share_profiles(table, reference), share_profiles(table, feasible)
-    if np.any(kept.q == 0):
-        raise InvalidTableError("the table has mass where its reference has none, so it is not a projection of it")
-    if np.any(moved.p == 0):
-        return -math.inf
-    logs = kept.where(kept.p > 0).log_ratio()  # the profiles of the table come first in both pairs, in its order
-    return -exact_sum(moved.difference() * logs)
-
-
-def _defect_on_disk(p: Table | StoredTable, projection: HasReference) -> float:
-    """Return the defect of tables on disk, by the terms of `pythagorean_defect`."""
     reads = [Read(projection.table), Read(projection.reference), Read(p)]
     of_table, of_reference, of_p = (read.total() for read in reads)
     domain, sums, excluded = reads[0].domain, [], False
