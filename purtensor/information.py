@@ -41,7 +41,7 @@ class HasReference(Protocol):
 def kl_divergence(p: Table | StoredTable, q: Table | StoredTable) -> float:
     """Return the Kullback-Leibler divergence D(p || q) of the tables divided by their totals, in nats.
 
-    Profiles are match_tables by attribute name and category label, independently of order and layout, on disk or in memory.
+    Profiles are matched by attribute name and category label, independently of order and layout, on disk or in memory.
     A profile without mass in p contributes 0; a profile with mass in p and none in q, or not listed in q, makes the
     divergence infinite. The result is never negative and accurate to the last digits, for tables near to and far from
     each other.

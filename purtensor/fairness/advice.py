@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from purtensor._typing import Attributes, Table
-from purtensor.constraints.marginals import Marginal
-from purtensor.fairness.proxies import proxies
-from purtensor.fairness.pur import pur
+from purtensor.fairness.proxies import ParityCost, cost_of_parity, proxies
 from purtensor.fairness.roles import Roles, roles_of
 from purtensor.feasibility.verdict import Verdict
-from purtensor.projection.diagnose import diagnose
-from purtensor.projection.project import project
 from purtensor.tables.coded import encode
 from purtensor.tables.domain import join_some
 from purtensor.tables.marginal import marginal
@@ -32,7 +27,7 @@ class Advice:
         The columns with each of which alone the conditions contradict each other, the worst first.
     violations
         The least sum of |p(y, s) - f(y) f(s)| with each of them alone.
-    telling
+    revealing
         Of each culprit, its categories that occur with one protected group alone.
     left_out
         The columns without which the conditions can be met; empty where leaving out a few does not help.
@@ -44,7 +39,7 @@ class Advice:
 
     culprits: tuple[str, ...]
     violations: tuple[float, ...]
-    telling: tuple[tuple[str, ...], ...]
+    revealing: tuple[tuple[str, ...], ...]
     left_out: tuple[str, ...]
     kept: tuple[str, ...]
     divergence: float
@@ -52,23 +47,23 @@ class Advice:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The advice in words: the reason first, then what to do."""
-        told = [
+        lines = [
             f"{name!r} reveals the protected attributes: with it alone the conditions contradict each other, and "
-            f"parity is missed by at least {violation:.3g}{_merging(categories)}"
-            for name, violation, categories in zip(self.culprits, self.violations, self.telling, strict=True)
+            f"parity is missed by at least {violation:.3g}{_describe_merging(categories)}"
+            for name, violation, categories in zip(self.culprits, self.violations, self.revealing, strict=True)
         ][:_SHOWN]
         if len(self.culprits) > _SHOWN:
-            told.append(f"{len(self.culprits) - _SHOWN} more columns do so too")
+            lines.append(f"{len(self.culprits) - _SHOWN} more columns do so too")
         if not self.culprits:
-            told.append("no single column makes the conditions contradict each other, but several together do")
+            lines.append("no single column makes the conditions contradict each other, but several together do")
         names = " and ".join(map(repr, self.left_out))
         if self.left_out:
-            told.append(
+            lines.append(
                 f"without {names} they can be met, at {self.divergence:.4g} nats: remove {names}, or merge categories"
             )
         else:
-            told.append(f"removing {_MOST_LEFT_OUT} more columns does not help: merge categories, or relax parity")
-        return tuple(told)
+            lines.append(f"removing {_MOST_LEFT_OUT} more columns does not help: merge categories, or relax parity")
+        return tuple(lines)
 
 
 def advise(f: Table, *, response: str, protected: Attributes) -> Advice:
@@ -93,54 +88,36 @@ def advise(f: Table, *, response: str, protected: Attributes) -> Advice:
     >>> found.culprits, found.left_out, round(found.divergence, 4)
     (('height',), ('height',), 0.0652)
     """
-    roles = roles_of(encode(f).domain, response, protected)
+    roles = roles_of(f, response, protected)
     alone = proxies(f, response=response, protected=protected, largest=1)
     impossible = alone[alone["verdict"] == str(Verdict.INFEASIBLE)]
     culprits = tuple(impossible["predictors"])
-    left_out, kept = _left_out(f, roles, culprits)
-    divergence = math.nan
-    if left_out:
-        part, conditions = _without(f, roles, left_out)
-        divergence = project(part, conditions, certificate=False).divergence
+    best = _leave_out(f, roles, culprits)
+    kept = roles.unprotected if best is None else best.names
     return Advice(
         culprits,
         tuple(impossible["smallest_violation"]),
-        tuple(_telling(f, roles, name) for name in culprits),
-        left_out,
+        tuple(_find_revealing(f, roles, name) for name in culprits),
+        tuple(dict.fromkeys(name for name in (*culprits, *roles.unprotected) if name not in kept)),
         kept,
-        divergence,
+        math.nan if best is None else best.kl,
     )
 
 
-def _left_out(f: Table, roles: Roles, culprits: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the predictors without which the conditions can be met, and the others; none where a few do not help."""
-    out = list(culprits)
-    for _ in range(_MOST_LEFT_OUT + 1):
-        kept = [name for name in roles.unprotected if name not in out]
-        if out and _violation(f, roles, out) == 0.0:
-            return tuple(out), tuple(kept)
-        if not kept:
+def _leave_out(f: Table, roles: Roles, culprits: tuple[str, ...]) -> ParityCost | None:
+    """Return the cost of parity with the predictors that stay, all culprits left out; None where a few do not help."""
+    kept = tuple(name for name in roles.unprotected if name not in culprits)
+    cost = cost_of_parity(f, roles, kept) if culprits else None
+    for _ in range(_MOST_LEFT_OUT):
+        if not kept or (cost is not None and cost.kl < math.inf):
             break
-        out.append(min(kept, key=lambda name: _violation(f, roles, [*out, name])))
-    return (), roles.unprotected
+        fewer = [tuple(name for name in kept if name != out) for out in kept]
+        cost = min((cost_of_parity(f, roles, names) for names in fewer), key=lambda one: one.smallest_violation)
+        kept = cost.names
+    return cost if cost is not None and cost.kl < math.inf else None
 
 
-def _violation(f: Table, roles: Roles, out: Sequence[str]) -> float:
-    """Return the smallest violation of parity without these predictors; 0 where the conditions can be met."""
-    found = diagnose(*_without(f, roles, out))
-    if found.verdict is not Verdict.INFEASIBLE:
-        return 0.0
-    least = found.smallest_violation()
-    return 1.0 if least is None else float(least.value)
-
-
-def _without(f: Table, roles: Roles, out: Sequence[str]) -> tuple[Table, tuple[Marginal, ...]]:
-    kept = [name for name in roles.unprotected if name not in out]
-    part = marginal(f, [roles.response, *roles.protected, *kept])
-    return part, pur(part, response=roles.response, protected=list(roles.protected))
-
-
-def _telling(f: Table, roles: Roles, name: str) -> tuple[str, ...]:
+def _find_revealing(f: Table, roles: Roles, name: str) -> tuple[str, ...]:
     """Return the categories of a predictor that occur with one protected group alone."""
     coded = encode(marginal(f, [*roles.protected, name]))
     groups: dict[object, set[object]] = {}
@@ -150,7 +127,7 @@ def _telling(f: Table, roles: Roles, name: str) -> tuple[str, ...]:
     return tuple(str(category) for category, seen in groups.items() if len(seen) == 1)
 
 
-def _merging(categories: Sequence[str]) -> str:
+def _describe_merging(categories: tuple[str, ...]) -> str:
     if not categories:
         return ""
     verb = "occurs" if len(categories) == 1 else "occur"

@@ -10,20 +10,18 @@ import numpy as np
 import xarray as xr
 
 from purtensor._printing import draw
-from purtensor._typing import Attributes, FloatArray, Table
+from purtensor._typing import Attributes, Table
 from purtensor.constraints.marginals import Marginal
-from purtensor.errors import InvalidOptionError, NotConvergedError
-from purtensor.fairness.grids import steps_given
+from purtensor.errors import NotConvergedError
+from purtensor.fairness.grid import check_steps, dataset_along, pairs_of, roles_beside, solve_steps
 from purtensor.fairness.parity_violation import least_violating, parity_violation
 from purtensor.fairness.pur import pur
 from purtensor.fairness.roles import Roles
-from purtensor.fairness.side_by_side import dataset_along, pairs_of, roles_beside
-from purtensor.fairness.slacks import Slacks, Within
+from purtensor.fairness.slacks import Slacks
 from purtensor.information import kl_divergence
-from purtensor.projection.interruption import require_uninterrupted, what_is_missing
+from purtensor.projection.interruption import require_uninterrupted
 from purtensor.projection.project import project
 from purtensor.projection.relax import build_relaxation
-from purtensor.solving.dual.labelled import LabelledQuestion
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.termination import Termination
 
@@ -91,22 +89,20 @@ def parity_curve(f: Table, *, response: str, protected: Attributes, slacks: Iter
     [0.0, 0.028417, 0.078112]
     """
     roles = roles_beside(f, response, protected, ("slack", *_MEANINGS))
-    asked = _checked(slacks)
-    conditions = pur(f, response=response, protected=protected)
-    found, last, cut = _points(f, conditions, asked, roles)
-    done = [slack for slack in asked.tolist() if slack in found]
-    points = [found[slack] for slack in done]
+    asked = check_steps("slacks", slacks, lambda steps: np.isfinite(steps) & (steps >= 0), "violations of 0 or more")
     own = parity_violation(f, response=response, protected=protected)
+    curve = _Curve(f, roles, own)
+    done, points, cut = solve_steps(asked, curve.solve)
     result = dataset_along(
         "slack",
         done,
-        {name: ([getattr(point, name) for point in points], meaning) for name, meaning in _MEANINGS.items()},
+        {name: ([getattr(point, name) for point in points], text) for name, text in _MEANINGS.items()},
         [point.pairs for point in points],
         f,
         roles,
     )
     result["slack"].attrs["long_name"] = "allowed parity violation in L1, total mass 1"
-    attributes = {**result.attrs, "violation": own, "smallest_violation": last.reached, **cut}
+    attributes = {**result.attrs, "violation": own, "smallest_violation": curve.end.reached, **cut}
     return ParityCurve(result.data_vars, coords=result.coords, attrs=attributes)
 
 
@@ -147,60 +143,42 @@ class _Point:
 _UNREACHABLE = _Point(np.nan, np.nan, np.nan, np.nan, None)
 
 
-def _checked(slacks: Iterable[float]) -> FloatArray:
-    asked = steps_given("slacks", slacks)
-    wrong = asked[~(np.isfinite(asked) & (asked >= 0))]
-    if len(wrong):
-        raise InvalidOptionError(f"a slack must be a violation that is allowed, 0 or more, got {wrong[0]}")
-    return asked
+class _Curve:
+    """The points of a curve; those of smaller slacks begin with what was tried for larger ones."""
 
+    def __init__(self, f: Table, roles: Roles, own: float) -> None:
+        self._f, self._roles, self._own = f, roles, own
+        conditions = pur(f, response=roles.response, protected=roles.protected)
+        # 1.0 stands in for the strengths that Slacks tries
+        self._labelled = build_relaxation(f, conditions, (0,), "l1", 1.0)
+        self._slacks = Slacks(self._labelled.question, 0)
+        self.end = self._find_end(conditions)
 
-def _points(
-    f: Table, conditions: tuple[Marginal, ...], asked: FloatArray, roles: Roles
-) -> tuple[dict[float, _Point], _Point, dict[str, str]]:
-    """Return the point of each slack, solved from the largest to the smallest, and the end of the curve.
+    def _find_end(self, conditions: tuple[Marginal, ...]) -> _Point:
+        """Return the end of the curve: exact parity, or the smallest violation where that is out of reach."""
+        projection = require_uninterrupted(project(self._f, conditions, solver=Newton(), on_failure="return"))
+        if projection.converged:
+            pairs = pairs_of(projection.table, self._roles)
+            return _Point(projection.divergence, 0.0, np.nan, projection.bound, pairs)
+        if projection.termination is not Termination.INFEASIBLE:
+            raise NotConvergedError(f"exact parity: {projection.termination.value}", projection)
+        relaxed = least_violating(self._f, conditions)
+        pairs = pairs_of(relaxed.table, self._roles)
+        return _Point(relaxed.divergence, relaxed.misses_l1[0], np.inf, relaxed.bound, pairs)
 
-    After Ctrl-C those that were done, and what is to be said about it.
-    """
-    # 1.0 stands in for the strengths that Slacks tries
-    labelled = build_relaxation(f, conditions, (0,), "l1", 1.0)
-    slacks = Slacks(labelled.question, 0)
-    last = _last_point(f, conditions, roles)
-    own = parity_violation(f, response=roles.response, protected=list(roles.protected))
-    found: dict[float, _Point] = {}
-    order = sorted(set(asked.tolist()), reverse=True)
-    try:
-        for slack in order:
-            # f itself keeps to this slack
-            if slack >= own:
-                found[slack] = _Point(0.0, own, 0.0, 0.0, pairs_of(f, roles))
-            elif slack < last.reached - _ROUNDING:
-                found[slack] = _UNREACHABLE
-            elif slack <= last.reached + _ROUNDING:
-                found[slack] = last
-            else:
-                found[slack] = _solved(f, roles, labelled, slacks.within(slack), slack)
-    except KeyboardInterrupt:
-        if not found:
-            raise
-        return found, last, what_is_missing(f"{slack:g}" for slack in order if slack not in found)
-    return found, last, {}
-
-
-def _last_point(f: Table, conditions: tuple[Marginal, ...], roles: Roles) -> _Point:
-    """Return the end of the curve: exact parity, or the smallest violation where that is out of reach."""
-    projection = require_uninterrupted(project(f, conditions, solver=Newton(), on_failure="return"))
-    if projection.converged:
-        return _Point(projection.divergence, 0.0, np.nan, projection.bound, pairs_of(projection.table, roles))
-    if projection.termination is not Termination.INFEASIBLE:
-        raise NotConvergedError(f"exact parity: {projection.termination.value}", projection)
-    relaxed = least_violating(f, conditions)
-    return _Point(relaxed.divergence, relaxed.misses_l1[0], np.inf, relaxed.bound, pairs_of(relaxed.table, roles))
-
-
-def _solved(f: Table, roles: Roles, labelled: LabelledQuestion, within: Within, slack: float) -> _Point:
-    if not within.converged:
-        raise NotConvergedError(f"slack {slack:g}, after {within.iterations} iterations: {within.ending}")
-    table = labelled.table(within.answer.masses, "relaxation")
-    reached = parity_violation(table, response=roles.response, protected=list(roles.protected))
-    return _Point(kl_divergence(table, f), reached, within.strength, within.answer.bound, pairs_of(table, roles))
+    def solve(self, slack: float) -> _Point:
+        """Return the point of one slack."""
+        f, roles = self._f, self._roles
+        # f itself keeps to this slack
+        if slack >= self._own:
+            return _Point(0.0, self._own, 0.0, 0.0, pairs_of(f, roles))
+        if slack < self.end.reached - _ROUNDING:
+            return _UNREACHABLE
+        if slack <= self.end.reached + _ROUNDING:
+            return self.end
+        within = self._slacks.within(slack)
+        if not within.converged:
+            raise NotConvergedError(f"slack {slack:g}, after {within.iterations} iterations: {within.ending}")
+        table = self._labelled.table(within.answer.masses, "relaxation")
+        reached = parity_violation(table, response=roles.response, protected=roles.protected)
+        return _Point(kl_divergence(table, f), reached, within.strength, within.answer.bound, pairs_of(table, roles))

@@ -14,8 +14,9 @@ from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, UnknownCategoryError
 from purtensor.fairness.assignment import best_assignment
 from purtensor.fairness.predict import predict
+from purtensor.fairness.response_table import ResponseTable
 from purtensor.fairness.roles import roles_of
-from purtensor.tables.coded import CodedTable, encode, like
+from purtensor.tables.coded import domain_of, encode, like_sorted
 from purtensor.tables.domain import Domain, join_some
 from purtensor.tables.grouping import group_profiles
 
@@ -115,19 +116,14 @@ def decide(
     """
     check_choice("rule", rule, RULES)
     prediction = predict(q, q if people is None else people, response=response, unseen=unseen)
-    coded = encode(prediction)
-    roles = roles_of(coded.domain, response, protected)
-    names = (*roles.protected, *roles.unprotected)
-    place, profiles = group_profiles(coded.columns(names), coded.domain.select(names).sizes)
-    joint = np.zeros((len(profiles[0]), coded.domain.select((response,)).size))
-    joint[place, coded.columns((response,))[0]] = coded.values
-    masses = joint.sum(axis=1)
-    probabilities = joint / masses[:, None]
-    of_group = profiles[: len(roles.protected)]
-    group, _ = group_profiles(of_group, coded.domain.select(roles.protected).sizes)
-    rates = marginal_rates(q, response) if rate is None else stated_rates(rate, coded.domain, response)
+    roles = roles_of(prediction, response, protected)
+    joint = ResponseTable.of(prediction, response, (*roles.protected, *roles.unprotected))
+    masses, probabilities = joint.sizes, joint.rates
+    count = len(roles.protected)
+    group, _ = group_profiles(joint.profiles[:count], joint.domain.sizes[1 : count + 1])
+    rates = marginal_rates(q, response) if rate is None else check_rates(rate, joint.domain, response)
     shares, gap = shares_by(rule, probabilities, masses, group, rates)
-    table = _joint_table(coded, (response, *names), profiles, shares * masses[:, None])
+    table = _lay_out(prediction, joint, shares * masses[:, None])
     # notes/fair_decisions.md, equation 2
     return Decisions(rule, table, float(masses @ (shares * probabilities).sum(axis=1) / masses.sum()), gap)
 
@@ -171,7 +167,7 @@ def marginal_rates(q: Table, response: str) -> FloatArray:
     return np.asarray(rates / rates.sum())
 
 
-def stated_rates(rate: Mapping[Any, float], domain: Domain, response: str) -> FloatArray:
+def check_rates(rate: Mapping[Any, float], domain: Domain, response: str) -> FloatArray:
     """Return rates in category order, checked.
 
     Raises
@@ -199,15 +195,9 @@ def stated_rates(rate: Mapping[Any, float], domain: Domain, response: str) -> Fl
     return np.asarray(rates / rates.sum())
 
 
-def _joint_table(
-    coded: CodedTable, names: tuple[str, ...], profiles: tuple[IntArray, ...], masses: FloatArray
-) -> Table:
+def _lay_out(template: Table, joint: ResponseTable, masses: FloatArray) -> Table:
     """Return masses, shape (profiles, responses), as a table in the layout and the attribute order of another."""
     row, y = np.nonzero(masses)
-    columns = dict(zip(names, (y, *(code[row] for code in profiles)), strict=True))
-    codes = [columns[name] for name in coded.domain.attributes]
-    group, ordered = group_profiles(codes, coded.domain.sizes)
-    # no profile comes twice: its group is its place in category order
-    values = np.empty(len(group))
-    values[group] = masses[row, y]
-    return like(coded.template, coded.domain, ordered, values, name="decision")
+    columns = dict(zip(joint.domain.attributes, (y, *(code[row] for code in joint.profiles)), strict=True))
+    domain = domain_of(template)
+    return like_sorted(template, domain, [columns[name] for name in domain.attributes], masses[row, y], name="decision")

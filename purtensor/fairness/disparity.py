@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
-from purtensor.errors import InvalidOptionError, UndefinedRatioWarning, UnknownAttributeError, UnknownCategoryError
-from purtensor.fairness.roles import Roles, joint_in_memory, roles_of
+from purtensor.errors import UndefinedRatioWarning, UnknownAttributeError
+from purtensor.fairness.response_table import ResponseTable
+from purtensor.fairness.roles import roles_of
 from purtensor.information import divergence, kl_divergence
-from purtensor.tables.coded import CodedTable, dense_table, describe_profile, encode, is_sparse, sparse_table
-from purtensor.tables.domain import Domain, join_some
-from purtensor.tables.marginal import marginal, marginalize
+from purtensor.tables.coded import dense_table, is_sparse, sparse_table
+from purtensor.tables.domain import Domain
+from purtensor.tables.marginal import marginal
 from purtensor.tables.store.pairs import pair_batches
 from purtensor.tables.store.table import StoredTable
 
@@ -59,14 +59,7 @@ def attributable_disparity(
     >>> float(found.sel(hired="yes", sex="f").item())
     -0.25
     """
-    return _compared(
-        encode(joint_in_memory(p, response, protected)),
-        response,
-        protected,
-        reference,
-        np.subtract,
-        "attributable disparity",
-    )
+    return _compare(p, response, protected, reference, np.subtract, "attributable disparity")
 
 
 def disparity_ratio(
@@ -89,9 +82,7 @@ def disparity_ratio(
     >>> float(found.sel(hired="yes", sex="f").item())
     0.5
     """
-    return _compared(
-        encode(joint_in_memory(p, response, protected)), response, protected, reference, _ratio, "disparity ratio"
-    )
+    return _compare(p, response, protected, reference, _ratio, "disparity ratio")
 
 
 def utility_error(
@@ -117,11 +108,7 @@ def utility_error(
     >>> pt.utility_error(test, predicted, response="hired", protected="sex")
     0.0
     """
-    scopes = []
-    for table in (test, predicted):
-        domain = table.domain if isinstance(table, StoredTable) else encode(table).domain
-        roles = roles_of(domain, response, protected)
-        scopes.append((roles.response, *roles.unprotected))
+    scopes = [(response, *roles_of(table, response, protected).unprotected) for table in (test, predicted)]
     if isinstance(test, StoredTable) or isinstance(predicted, StoredTable):
         for (scope, other), name in ((scopes, "predicted"), (scopes[::-1], "test")):
             lacking = next((attribute for attribute in scope if attribute not in other), None)
@@ -131,8 +118,8 @@ def utility_error(
     return kl_divergence(marginal(test, scopes[0]), marginal(predicted, scopes[1]))
 
 
-def _compared(
-    coded: CodedTable,
+def _compare(
+    p: Table | StoredTable,
     response: str,
     protected: Attributes,
     reference: Mapping[str, Any],
@@ -140,78 +127,40 @@ def _compared(
     name: str,
 ) -> Table:
     """Return the conditionals p(y | s), each compared with that of the reference profile."""
-    roles = roles_of(coded.domain, response, protected)
-    chosen = reference_codes(coded.domain.select(roles.protected), reference)
-    _, (y,), _ = marginalize(coded, (roles.response,))
-    domain, s, of_s = marginalize(coded, roles.protected)
-    at = np.flatnonzero(np.all([column == code for column, code in zip(s, chosen, strict=True)], axis=0))
-    if not len(at):
-        raise UnknownCategoryError(
-            f"the reference profile ({describe_profile(domain, chosen)}) has no mass in this table; choose another one"
-        )
-    conditional = _conditionals(coded, roles, y, s, of_s)
-    compared = compare(conditional, conditional[:, at])
-    return _laid_out(coded, roles, y, s, compared, name)
+    roles = roles_of(p, response, protected)
+    groups = ResponseTable.of(p, roles.response, roles.protected)
+    base = groups.row_of(reference)
+    y = np.flatnonzero(groups.masses.any(axis=0))
+    rates = groups.rates[:, y]
+    compared = compare(rates, rates[base])
+    # in the layout of p: one that is on disk has a sparse marginal
+    return _lay_out(groups, y, compared, name, sparse=isinstance(p, StoredTable) or is_sparse(p))
 
 
-def _conditionals(
-    coded: CodedTable, roles: Roles, y: IntArray, s: tuple[IntArray, ...], of_s: FloatArray
-) -> FloatArray:
-    """Return p(y | s), shape (responses, protected profiles)."""
-    _, (pair_y, *pair_s), masses = marginalize(coded, (roles.response, *roles.protected))
-    where = {profile: i for i, profile in enumerate(zip(*(column.tolist() for column in s), strict=True))}
-    columns = [where[profile] for profile in zip(*(column.tolist() for column in pair_s), strict=True)]
-    table = np.zeros((len(y), len(of_s)))
-    # marginals are in category order, so that y ascends
-    table[np.searchsorted(y, pair_y), columns] = masses
-    return table / of_s
-
-
-def _ratio(conditional: FloatArray, reference: FloatArray) -> FloatArray:
+def _ratio(rates: FloatArray, reference: FloatArray) -> FloatArray:
     undefined = reference == 0
     if undefined.any():
         # stacklevel 4: the line that called disparity_ratio
         warnings.warn(
             f"p(y | s0) is 0 for {int(undefined.sum())} of {len(reference)} responses, so their disparity ratio is "
-            "NaN; "
-            "attributable_disparity is defined there",
+            "NaN; attributable_disparity is defined there",
             UndefinedRatioWarning,
             stacklevel=4,
         )
-    return np.asarray(conditional / np.where(undefined, np.nan, reference))
+    return np.asarray(rates / np.where(undefined, np.nan, reference))
 
 
-def reference_codes(domain: Domain, reference: Mapping[str, Any]) -> list[int]:
-    """Return the codes of a profile that is given as a mapping from attributes to categories."""
-    if not isinstance(reference, Mapping):
-        raise InvalidOptionError(
-            "reference must be a mapping from protected attributes to categories, such as {'sex': 'male'}, "
-            f"got {reference!r}"
-        )
-    for name in reference:
-        if name not in domain.attributes:
-            raise UnknownAttributeError.among(name, domain.attributes, "protected")
-    missing = [name for name in domain.attributes if name not in reference]
-    if missing:
-        raise UnknownAttributeError(
-            f"reference has no category for {join_some(missing)}; it must have one for each protected attribute"
-        )
-    return [domain.code(name, reference[name]) for name in domain.attributes]
-
-
-def _laid_out(
-    coded: CodedTable, roles: Roles, y: IntArray, s: tuple[IntArray, ...], compared: FloatArray, name: str
-) -> Table:
-    """Return the compared conditionals as a table over the categories that occur."""
-    full = coded.domain.select((roles.response, *roles.protected))
+def _lay_out(groups: ResponseTable, y: IntArray, compared: FloatArray, name: str, *, sparse: bool) -> Table:
+    """Return compared conditionals, shape (groups, responses), as a table over the categories that occur."""
+    pairs = (np.repeat(y, len(compared)), *(np.tile(code, len(y)) for code in groups.profiles))
     categories, codes = [], []
-    for index, column in zip(full.categories, (np.repeat(y, len(s[0])), *(np.tile(c, len(y)) for c in s)), strict=True):
+    for index, column in zip(groups.domain.categories, pairs, strict=True):
         present, local = np.unique(column, return_inverse=True)
         categories.append(index[present])
         codes.append(local)
-    domain = Domain(full.attributes, tuple(categories))
-    values: npt.NDArray[np.float64] = compared.reshape(-1)
-    if is_sparse(coded.template):
+    domain = Domain(groups.domain.attributes, tuple(categories))
+    values = compared.T.reshape(-1)
+    if sparse:
         return sparse_table(domain, codes, values, name=name)
     # without mass there is no conditional, not one of 0
     dense = np.full(domain.sizes, np.nan)

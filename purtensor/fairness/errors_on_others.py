@@ -4,42 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from purtensor._options import is_number
 from purtensor._typing import Attributes, BoolArray, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, UnknownCategoryError
-from purtensor.fairness.disparity import reference_codes
+from purtensor.fairness.response_table import find_profile
 from purtensor.fairness.roles import roles_of
 from purtensor.inference.delta_method import StandardErrors
 from purtensor.kernels.sums import group_sums
-from purtensor.tables.coded import describe_profile, encode, sparse_table
+from purtensor.tables.coded import encode, sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginal
 from purtensor.tables.profile_lookup import lookup
 from purtensor.tables.translate import translate_codes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Predicted:
-    """One number sum over x of t(x | s) q(y | s, x), with what it varies by.
-
-    Attributes
-    ----------
-    value
-        The number.
-    gradient
-        Its derivatives with respect to the profiles of q.
-    variance
-        Of the test people, who are a sample too.
-    """
-
-    value: float
-    gradient: FloatArray
-    variance: float
 
 
 def errors_on_others(
@@ -99,19 +80,35 @@ def errors_on_others(
     if not (is_number(total) and total > 0):
         raise InvalidOptionError(f"size must be a number of people of at least 1, got {size!r}")
     prediction = _Prediction.of(errors, people, response, protected, float(total))
-    base = prediction.group(reference)
     responses, groups = len(prediction.responses), len(prediction.groups[0])
-    told = np.zeros((responses, groups))
+    base = find_profile(prediction.domain.select(prediction.domain.attributes[1:]), prediction.groups, reference)
+    found = np.zeros((responses, groups))
     for y in range(responses):
-        of_base = prediction.predicted(y, base)
+        of_base = prediction.predict(y, base)
         for s in range(groups):
             if s != base:
-                told[y, s] = _error(errors, prediction.predicted(y, s), of_base, ratio)
+                found[y, s] = _error(errors, prediction.predict(y, s), of_base, ratio)
     codes = [np.repeat(prediction.responses, groups), *(np.tile(code, responses) for code in prediction.groups)]
-    return sparse_table(prediction.domain, codes, told.reshape(-1), name="standard_error")
+    return sparse_table(prediction.domain, codes, found.reshape(-1), name="standard_error")
 
 
-def _error(errors: StandardErrors, one: Predicted, other: Predicted, ratio: bool) -> float:
+class _Predicted(NamedTuple):
+    """One number, the sum over x of t(x | s) q(y | s, x), and what it varies by.
+
+    Attributes
+    ----------
+    gradient
+        The derivatives of the value with respect to the profiles of q.
+    variance
+        Of the test people, who are a sample too.
+    """
+
+    value: float
+    gradient: FloatArray
+    variance: float
+
+
+def _error(errors: StandardErrors, one: _Predicted, other: _Predicted, ratio: bool) -> float:
     if not ratio:
         gradient, variance = one.gradient - other.gradient, one.variance + other.variance
     elif other.value > 0:
@@ -188,18 +185,7 @@ class _Prediction:
             size=size,
         )
 
-    def group(self, reference: Mapping[str, Any]) -> int:
-        """Return the number of the reference profile."""
-        names = self.domain.attributes[1:]
-        codes = reference_codes(self.domain.select(names), reference)
-        (found,) = lookup(self.groups, [np.array([code]) for code in codes])
-        if found < 0:
-            raise UnknownCategoryError(
-                f"nobody is ({describe_profile(self.domain.select(names), codes)}), the reference"
-            )
-        return int(found)
-
-    def predicted(self, y: int, group: int) -> Predicted:
+    def predict(self, y: int, group: int) -> _Predicted:
         """Return what is predicted of one response for one group (notes/standard_errors.md, equation 8)."""
         is_y: BoolArray = self.y == self.responses[y]
         conditional = np.bincount(self.place, self.q * is_y, len(self.of_place)) / self.of_place
@@ -215,4 +201,4 @@ class _Prediction:
         # q(y) varies, too, in what is predicted of the unseen
         gradient += float(weights[~seen].sum()) * (is_y - whole)
         asked = self.size * float(self.people[rows].sum() / self.people.sum())
-        return Predicted(value, gradient, float(weights @ (given - value) ** 2) / asked)
+        return _Predicted(value, gradient, float(weights @ (given - value) ** 2) / asked)

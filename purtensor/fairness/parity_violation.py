@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from purtensor._typing import Attributes, FloatArray, Table
+from purtensor._typing import Attributes, Table
 from purtensor.constraints.marginals import Marginal
-from purtensor.fairness.roles import joint_in_memory, roles_of
+from purtensor.fairness.response_table import ResponseTable
+from purtensor.fairness.roles import roles_of
 from purtensor.projection.interruption import interrupting
 from purtensor.projection.relax import relax
 from purtensor.projection.relaxation import Relaxation
-from purtensor.tables.coded import encode
 from purtensor.tables.exact_sum import exact_sum
-from purtensor.tables.grouping import group_profiles
-from purtensor.tables.marginal import marginalize
 from purtensor.tables.store.table import StoredTable
 
 _STRENGTH_WITHOUT_END = 1e5
@@ -38,14 +36,10 @@ def parity_violation(p: Table | StoredTable, *, response: str, protected: Attrib
     >>> parity_violation(p, response="hired", protected="sex")
     0.25
     """
-    coded = encode(joint_in_memory(p, response, protected))
-    roles = roles_of(coded.domain, response, protected)
-    domain, (y, *s), masses = marginalize(coded, (roles.response, *roles.protected))
-    of_y, y_profiles = group_profiles([y], domain.sizes[:1])
-    of_s, s_profiles = group_profiles(s, domain.sizes[1:])
-    table: FloatArray = np.zeros((len(y_profiles[0]), len(s_profiles[0])))
-    table[of_y, of_s] = masses / exact_sum(masses)
-    return exact_sum(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).reshape(-1))
+    roles = roles_of(p, response, protected)
+    masses = ResponseTable.of(p, roles.response, roles.protected).masses
+    joint = masses / exact_sum(masses.reshape(-1))
+    return exact_sum(np.abs(joint - np.outer(joint.sum(axis=1), joint.sum(axis=0))).reshape(-1))
 
 
 def least_violating(f: Table, conditions: tuple[Marginal, ...]) -> Relaxation:

@@ -7,16 +7,13 @@ from collections.abc import Iterable
 
 import xarray as xr
 
-from purtensor._typing import Attributes, FloatArray, Table
+from purtensor._typing import Attributes, Table
 from purtensor.constraints.marginals import Constraints, as_constraints
-from purtensor.errors import InvalidOptionError
-from purtensor.fairness.grids import steps_given
+from purtensor.fairness.grid import check_steps, dataset_along, pairs_of, roles_beside, solve_steps
 from purtensor.fairness.parity_violation import parity_violation
 from purtensor.fairness.pur import pur
-from purtensor.fairness.roles import Roles
-from purtensor.fairness.side_by_side import dataset_along, pairs_of, roles_beside
 from purtensor.information import entropy, kl_divergence
-from purtensor.projection.interruption import interrupting, what_is_missing
+from purtensor.projection.interruption import interrupting
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.tables.regularize import regularize, uniform
@@ -98,7 +95,12 @@ def strength_path(
     >>> path.kl_to_data.values.round(6).tolist()
     [0.079856, 0.080167, 0.082201]
     """
-    asked = _checked(strengths)
+    asked = check_steps(
+        "strengths",
+        strengths,
+        lambda steps: steps > 0,
+        "positive pseudo-counts, or inf for the uniform reference (for the limit at 0 a small one, such as 1e-9)",
+    )
     f = regularize(counts, response=response)
     roles = roles_beside(f, response, protected, ("strength", *_MEANINGS))
     constraints = (
@@ -106,49 +108,28 @@ def strength_path(
         if targets is None
         else as_constraints(targets)
     )
-    found: dict[float, tuple[dict[str, float], Table]] = {}
-    # large pseudo-counts converge fast, and their answers are good starts for smaller ones
-    order = sorted(set(asked.tolist()), reverse=True)
-    cut: dict[str, str] = {}
     last: Projection | None = None
-    try:
-        for strength in order:
-            reference = uniform(f) if math.isinf(strength) else regularize(counts, strength, response=response)
-            with interrupting():
-                # the targets stay, so that the last factors are a good start
-                last = project(reference, constraints, start=last)
-            found[strength] = _measured(last, f, strength, roles), pairs_of(last.table, roles)
-    except KeyboardInterrupt:
-        if not found:
-            raise
-        cut = what_is_missing(f"{strength:g}" for strength in order if strength not in found)
-    done = [strength for strength in asked.tolist() if strength in found]
-    described = {name: ([found[strength][0][name] for strength in done], told) for name, told in _MEANINGS.items()}
-    result = dataset_along("strength", done, described, [found[strength][1] for strength in done], f, roles)
+
+    def solve(strength: float) -> tuple[dict[str, float], Table]:
+        nonlocal last
+        reference = uniform(f) if math.isinf(strength) else regularize(counts, strength, response=response)
+        with interrupting():
+            # large pseudo-counts converge fast, and as the targets stay, their factors are good starts for smaller ones
+            last = project(reference, constraints, start=last)
+        numbers = {
+            "washed_out_share": strength * (f.attrs["profiles"] / f.attrs["total"]),
+            "divergence": last.divergence,
+            "kl_to_data": kl_divergence(last.table, f),
+            "entropy": entropy(last.table),
+            "parity_violation": parity_violation(last.table, response=roles.response, protected=roles.protected),
+            "residual": last.residual,
+            "tv_bound": last.tv_bound,
+            "iterations": last.iterations,
+        }
+        return numbers, pairs_of(last.table, roles)
+
+    done, found, cut = solve_steps(asked, solve)
+    columns = {name: ([numbers[name] for numbers, _ in found], text) for name, text in _MEANINGS.items()}
+    result = dataset_along("strength", done, columns, [pairs for _, pairs in found], f, roles)
     result["strength"].attrs["long_name"] = "pseudo-count of each supported profile in the reference"
     return result.assign_attrs(cut)
-
-
-def _measured(result: Projection, f: Table, strength: float, roles: Roles) -> dict[str, float]:
-    """Return the numbers of one projection, by the names of their meanings."""
-    return {
-        "washed_out_share": strength * (f.attrs["profiles"] / f.attrs["total"]),
-        "divergence": result.divergence,
-        "kl_to_data": kl_divergence(result.table, f),
-        "entropy": entropy(result.table),
-        "parity_violation": parity_violation(result.table, response=roles.response, protected=list(roles.protected)),
-        "residual": result.residual,
-        "tv_bound": result.tv_bound,
-        "iterations": result.iterations,
-    }
-
-
-def _checked(strengths: Iterable[float]) -> FloatArray:
-    asked = steps_given("strengths", strengths)
-    wrong = asked[~(asked > 0)]
-    if len(wrong):
-        raise InvalidOptionError(
-            f"a strength must be a positive pseudo-count, or inf for the uniform reference, got {wrong[0]}; for the "
-            "limit at 0 use a small one, such as 1e-9"
-        )
-    return asked

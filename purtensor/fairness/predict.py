@@ -10,14 +10,14 @@ import numpy as np
 from purtensor._options import check_choice
 from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, UnknownAttributeError, UnknownCategoryError
-from purtensor.fairness.predict_stored import shares_of, written_prediction
+from purtensor.fairness.predict_stored import shares_of, write_prediction
 from purtensor.kernels.sums import group_sums
-from purtensor.tables.coded import CodedTable, describe_profile, encode, is_sparse, like
+from purtensor.tables.coded import CodedTable, describe_profile, encode, is_sparse, like_sorted
 from purtensor.tables.domain import Domain, as_attributes
 from purtensor.tables.exact_sum import exact_sum
-from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginal, marginalize
 from purtensor.tables.memory import require_memory
+from purtensor.tables.profile_lookup import lookup
 from purtensor.tables.store.pairs import Read
 from purtensor.tables.store.table import StoredTable, match_stored
 from purtensor.tables.translate import category_map, translate_codes
@@ -72,33 +72,33 @@ def predict(
     """
     check_choice("unseen", unseen, _UNSEEN)
     if not isinstance(q, StoredTable) and not isinstance(test, StoredTable):
-        return _predicted(q, test, response, unseen)
+        return _predict_in_memory(q, test, response, unseen)
     predictors = _predictors(Read(q).domain, Read(test).domain, response)
     responses = marginal(q, response) if unseen == "marginal" else None
     if isinstance(test, StoredTable):
         shares = shares_of(q, test, predictors)
-        return written_prediction((_predicted(*pair, response, unseen, responses) for pair in shares), test)
-    return _predicted(match_stored(cast(StoredTable, q), test, predictors), test, response, unseen, responses)
+        return write_prediction((_predict_in_memory(*pair, response, unseen, responses) for pair in shares), test)
+    return _predict_in_memory(match_stored(cast(StoredTable, q), test, predictors), test, response, unseen, responses)
 
 
-def _predicted(q: Table, test: Table, response: str, unseen: str, responses: Table | None = None) -> Table:
+def _predict_in_memory(q: Table, test: Table, response: str, unseen: str, responses: Table | None = None) -> Table:
     """Return the prediction of tables in memory; `responses` is q(y) where q is a part of the whole."""
     # a share of a q on disk may be without mass
     model, population = encode(q, allow_empty=True), encode(test)
     predictors = _predictors(model.domain, population.domain, response)
-    pairing = _paired(model, population, predictors)
+    pairing = _pair(model, population, predictors)
     if unseen == "raise" and pairing.unseen.any():
         _refuse(pairing, model)
-    codes, values = _known(model, pairing, response)
+    codes, values = _predict_known(model, pairing, response)
     if unseen == "marginal":
-        extra_codes, extra = _by_marginal(model if responses is None else encode(responses), pairing, response)
+        extra_codes, extra = _predict_unseen(model if responses is None else encode(responses), pairing, response)
         codes = [np.concatenate(both) for both in zip(codes, extra_codes, strict=True)]
         values = np.concatenate([values, extra])
     attrs: dict[str, Any] = {
         "unseen_mass": exact_sum(pairing.masses[pairing.unseen]),
         "unseen_profiles": int(pairing.unseen.sum()),
     }
-    return _assembled(model, population, pairing.domain, response, codes, values, attrs)
+    return _assemble(model, population, pairing.domain, response, codes, values, attrs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,23 +143,15 @@ def _predictors(model: Domain, population: Domain, response: str) -> tuple[str, 
     return predictors
 
 
-def _paired(model: CodedTable, population: CodedTable, predictors: tuple[str, ...]) -> _Pairing:
+def _pair(model: CodedTable, population: CodedTable, predictors: tuple[str, ...]) -> _Pairing:
     domain, codes, masses = marginalize(population, predictors)
-    # -1: a category that the population does not list
-    of_model = translate_codes(model, domain)
-    known = np.flatnonzero(np.all([column >= 0 for column in of_model], axis=0))
-    joint = [np.concatenate([own, other[known]]) for own, other in zip(codes, of_model, strict=True)]
-    group, _ = group_profiles(joint, domain.sizes)
-    count = len(masses)
-    # a group without a profile of the population is unseen there: nothing is predicted for it
-    at = np.full(int(group.max()) + 1, -1, dtype=np.int64)
-    at[group[:count]] = np.arange(count)
-    place = at[group[count:]]
-    rows, place = known[place >= 0], place[place >= 0]
-    return _Pairing(domain, codes, masses, rows, place, group_sums(model.values[rows], place, count))
+    # profiles of the model on none of the population's have no people to predict
+    found = lookup(codes, translate_codes(model, domain))
+    rows = np.flatnonzero(found >= 0)
+    return _Pairing(domain, codes, masses, rows, found[rows], group_sums(model.values[rows], found[rows], len(masses)))
 
 
-def _known(model: CodedTable, pairing: _Pairing, response: str) -> tuple[list[IntArray], FloatArray]:
+def _predict_known(model: CodedTable, pairing: _Pairing, response: str) -> tuple[list[IntArray], FloatArray]:
     """Return response and predictor codes, and masses, of the prediction where q has a conditional."""
     (y,) = model.columns([response])
     conditional = model.values[pairing.rows] / pairing.model_masses[pairing.place]
@@ -167,7 +159,7 @@ def _known(model: CodedTable, pairing: _Pairing, response: str) -> tuple[list[In
     return codes, conditional * pairing.masses[pairing.place]
 
 
-def _by_marginal(model: CodedTable, pairing: _Pairing, response: str) -> tuple[list[IntArray], FloatArray]:
+def _predict_unseen(model: CodedTable, pairing: _Pairing, response: str) -> tuple[list[IntArray], FloatArray]:
     """Return response and predictor codes, and masses q(y) times the population's, of the unseen profiles."""
     _, (y,), of_y = marginalize(model, (response,))
     rows = np.flatnonzero(pairing.unseen)
@@ -175,7 +167,7 @@ def _by_marginal(model: CodedTable, pairing: _Pairing, response: str) -> tuple[l
     return codes, np.outer(of_y / exact_sum(of_y), pairing.masses[rows]).reshape(-1)
 
 
-def _assembled(
+def _assemble(
     model: CodedTable,
     population: CodedTable,
     predictors: Domain,
@@ -191,11 +183,8 @@ def _assembled(
     domain = Domain(model.domain.attributes, tuple(categories[i] for i in order))
     if not is_sparse(population.template):
         require_memory(8 * domain.size, f"a dense prediction of {domain.size} profiles", "give test as a sparse table")
-    group, sorted_codes = group_profiles([codes[i] for i in order], domain.sizes)
-    # no profile comes twice: its group is its place in category order
-    masses = np.empty(len(values))
-    masses[group] = values
-    return like(population.template, domain, sorted_codes, masses, name="prediction", attrs=attrs)
+    ordered = [codes[i] for i in order]
+    return like_sorted(population.template, domain, ordered, values, name="prediction", attrs=attrs)
 
 
 def _refuse(pairing: _Pairing, model: CodedTable) -> NoReturn:

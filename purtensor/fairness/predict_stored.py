@@ -52,7 +52,7 @@ def _share(read: Read, onto: Domain, predictors: Sequence[str], passes: int, sha
     return sparse_table(domain, joint, np.concatenate(values))
 
 
-def written_prediction(pieces: Iterator[Table], test: StoredTable) -> StoredTable:
+def write_prediction(pieces: Iterator[Table], test: StoredTable) -> StoredTable:
     """Return the predictions for shares of a population as one stored table, in its workspace."""
     test.workspace.mkdir(parents=True, exist_ok=True)
     writer: TableWriter | None = None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,6 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.diagnose import diagnose
 from purtensor.projection.interruption import interrupting, what_is_missing
 from purtensor.projection.project import project
-from purtensor.tables.coded import encode
 from purtensor.tables.marginal import marginal
 
 # those of 25 predictors
@@ -76,35 +74,43 @@ def proxies(f: Table, *, response: str, protected: Attributes, largest: int | No
     >>> found[["predictors", "verdict"]].values.tolist()
     [['height', 'infeasible'], ['height + degree', 'infeasible'], ['degree', 'interior']]
     """
-    roles = roles_of(encode(f).domain, response, protected)
-    predictors = roles.unprotected
-    most = len(predictors) if largest is None else largest
-    _check(predictors, most)
-    rows: list[_Costs] = []
+    roles = roles_of(f, response, protected)
+    most = len(roles.unprotected) if largest is None else largest
+    _check(roles.unprotected, most)
+    found: list[ParityCost] = []
     cut: dict[str, str] = {}
     try:
-        for costs in _sets(f, roles, most):
-            costs.verdict  # noqa: B018 - worked out here, where Ctrl-C leaves what was done
-            rows.append(costs)
+        found.extend(_costs_of_sets(f, roles, most))
     except KeyboardInterrupt:
-        if not rows:
+        if not found:
             raise
-        cut = what_is_missing([f"sets after {rows[-1].predictors}"])
-    rows.sort(key=lambda costs: costs.rank)
-    columns = ("predictors", "size", "verdict", "smallest_violation", "kl")
-    found = pd.DataFrame([[getattr(costs, name) for name in columns] for costs in rows], columns=list(columns))
-    found.attrs.update(cut)
-    return found
+        cut = what_is_missing([f"sets after {' + '.join(found[-1].names)}"])
+    found.sort(key=lambda cost: cost.rank)
+    rows = [(" + ".join(c.names), len(c.names), str(c.verdict), c.smallest_violation, c.kl) for c in found]
+    frame = pd.DataFrame(rows, columns=["predictors", "size", "verdict", "smallest_violation", "kl"])
+    frame.attrs.update(cut)
+    return frame
 
 
-def _sets(f: Table, roles: Roles, most: int) -> Iterator[_Costs]:
-    """Yield each predictor, each pair, and ever larger sets up to `most` predictors."""
-    yield from (_Costs(f, roles, (one,)) for one in roles.unprotected)
-    if most > 1:
-        pairs = [_Costs(f, roles, pair) for pair in itertools.combinations(roles.unprotected, 2)]
-        yield from pairs
-        if pairs:
-            yield from _grown(f, roles, pairs, most)
+def _costs_of_sets(f: Table, roles: Roles, most: int) -> Iterator[ParityCost]:
+    """Yield each predictor, each pair, and ever larger sets up to `most`, each the worst that one more makes."""
+    for name in roles.unprotected:
+        yield cost_of_parity(f, roles, (name,))
+    pairs = []
+    for pair in itertools.combinations(roles.unprotected, 2) if most > 1 else ():
+        pairs.append(cost_of_parity(f, roles, pair))
+        yield pairs[-1]
+    worst = min(pairs, key=lambda cost: cost.rank, default=None)
+    while worst is not None and len(worst.names) < min(most, len(roles.unprotected)):
+        worst = min(
+            (
+                cost_of_parity(f, roles, tuple(name for name in roles.unprotected if name in (added, *worst.names)))
+                for added in roles.unprotected
+                if added not in worst.names
+            ),
+            key=lambda cost: cost.rank,
+        )
+        yield worst
 
 
 def _check(predictors: tuple[str, ...], most: int) -> None:
@@ -120,65 +126,43 @@ def _check(predictors: tuple[str, ...], most: int) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Costs:
-    """What parity costs with one set of predictors; worked out on request."""
+@dataclass(frozen=True, slots=True)
+class ParityCost:
+    """The cost of parity with one set of predictors.
 
-    f: Table
-    roles: Roles
+    Attributes
+    ----------
+    names
+        The predictors.
+    verdict
+        Whether parity, utility and realism can be met together.
+    smallest_violation
+        The least sum of |p(y, s) - f(y) f(s)| that keeps utility and realism, total mass 1.
+    kl
+        The divergence of the projection in nats; inf where there is none.
+    """
+
     names: tuple[str, ...]
-
-    @property
-    def predictors(self) -> str:
-        return " + ".join(self.names)
-
-    @property
-    def size(self) -> int:
-        return len(self.names)
-
-    @property
-    def verdict(self) -> str:
-        return self._found[0]
-
-    @property
-    def smallest_violation(self) -> float:
-        return self._found[1]
-
-    @property
-    def kl(self) -> float:
-        return self._found[2]
+    verdict: Verdict
+    smallest_violation: float
+    kl: float
 
     @property
     def rank(self) -> tuple[float, float, int]:
         """What sorts the worst first; among equals, to rounding, the smaller set."""
-        return -round(self.smallest_violation, _DIGITS), -round(self.kl, _DIGITS), self.size
-
-    @cached_property
-    def _found(self) -> tuple[str, float, float]:
-        part = marginal(self.f, [self.roles.response, *self.roles.protected, *self.names])
-        conditions = pur(part, response=self.roles.response, protected=list(self.roles.protected))
-        diagnosis = diagnose(part, conditions)
-        verdict = str(diagnosis.verdict)
-        if diagnosis.verdict is not Verdict.INFEASIBLE:
-            with interrupting():
-                return verdict, 0.0, project(part, conditions, certificate=False).divergence
-        cut = diagnosis.smallest_violation() if _is_binary(part, self.roles.response) else None
-        return verdict, least_violating(part, conditions).misses_l1[0] if cut is None else cut.value, math.inf
+        return -round(self.smallest_violation, _DIGITS), -round(self.kl, _DIGITS), len(self.names)
 
 
-def _is_binary(f: Table, response: str) -> bool:
-    """Return whether there are two responses: then the smallest violation is had exactly, by a maximum flow."""
-    return int(np.count_nonzero(marginal(f, response).values)) == 2
-
-
-def _grown(f: Table, roles: Roles, pairs: Iterable[_Costs], most: int) -> Iterator[_Costs]:
-    """Yield ever larger sets up to `most` predictors, each the worst that one more makes of the last."""
-    worst = min(pairs, key=lambda costs: costs.rank)
-    while worst.size < min(most, len(roles.unprotected)):
-        more = [
-            _Costs(f, roles, tuple(name for name in roles.unprotected if name == added or name in worst.names))
-            for added in roles.unprotected
-            if added not in worst.names
-        ]
-        worst = min(more, key=lambda costs: costs.rank)
-        yield worst
+def cost_of_parity(f: Table, roles: Roles, names: tuple[str, ...]) -> ParityCost:
+    """Return the cost of parity with these predictors, the others summed out."""
+    part = marginal(f, [roles.response, *roles.protected, *names])
+    conditions = pur(part, response=roles.response, protected=roles.protected)
+    diagnosis = diagnose(part, conditions)
+    if diagnosis.verdict is not Verdict.INFEASIBLE:
+        with interrupting():
+            return ParityCost(names, diagnosis.verdict, 0.0, project(part, conditions, certificate=False).divergence)
+    # with two responses the smallest violation is known exactly, by a maximum flow
+    is_binary = int(np.count_nonzero(marginal(part, roles.response).values)) == 2
+    cut = diagnosis.smallest_violation() if is_binary else None
+    violation = least_violating(part, conditions).misses_l1[0] if cut is None else cut.value
+    return ParityCost(names, diagnosis.verdict, violation, math.inf)

@@ -13,13 +13,12 @@ from purtensor.constraints.linear import Linear
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.conditional_parity import parity_of_free_rates, parity_within, strata_of
-from purtensor.fairness.roles import Roles, joint_in_memory, roles_of
+from purtensor.fairness.roles import Roles, roles_of
 from purtensor.tables.coded import CodedTable, encode, is_sparse, like
-from purtensor.tables.domain import as_attributes
 from purtensor.tables.exact_sum import exact_sum
-from purtensor.tables.marginal import Marginals
+from purtensor.tables.marginal import Marginals, marginal
 from purtensor.tables.memory import require_memory
-from purtensor.tables.store.open_store import StoredTable, sum_stored
+from purtensor.tables.store.open_store import StoredTable
 
 _COPIES = 9
 """Arrays over all pairs that a target needs at its peak, beside two codes per attribute: products, index, keys."""
@@ -83,18 +82,16 @@ def parity(
     <parity of free rates: 4 rows>
     """
     check_flag("keep_rates", keep_rates)
-    if given is not None and isinstance(f, StoredTable):
-        given = as_attributes(given, f.domain)
-        roles = roles_of(f.domain, response, protected)
-        f = sum_stored(f, (roles.response, *roles.protected, *given))
-    coded = encode(joint_in_memory(f, response, protected), copy=False)
-    roles = roles_of(coded.domain, response, protected)
-    strata = strata_of(roles, given, coded.domain)
+    roles = roles_of(f, response, protected)
+    strata = strata_of(f, roles, given)
+    if isinstance(f, StoredTable):
+        f = marginal(f, (roles.response, *roles.protected, *strata))
+    coded = encode(f, copy=False)
     if not keep_rates:
         return parity_of_free_rates(coded, roles, strata)
     if strata:
         return parity_within(coded, roles, strata)
-    return _parity(coded, roles, Marginals(coded, [(roles.response,), roles.protected]))
+    return _make_parity(coded, roles, Marginals(coded, [(roles.response,), roles.protected]))
 
 
 def utility(f: Table | StoredTable, *, response: str, protected: Attributes) -> Marginal:
@@ -153,31 +150,31 @@ def pur(
     >>> [constraint.scope for constraint in pt.pur(f, response="hired", protected="sex", conditions="PU")]
     [('hired', 'sex'), ('hired', 'age')]
     """
-    makers = {"P": _parity, "U": _utility, "R": _realism}
-    if not isinstance(conditions, str) or not conditions or not set(conditions) <= set(makers):
+    if not isinstance(conditions, str) or not conditions or not set(conditions) <= set("PUR"):
         raise InvalidOptionError(f"conditions must be letters among P, U and R, such as 'PUR', got {conditions!r}")
     if len(set(conditions)) < len(conditions):
         raise InvalidOptionError(f"conditions must name each letter once, got {conditions!r}")
+    roles = roles_of(f, response, protected)
+    scopes = {"U": (roles.response, *roles.unprotected), "R": (*roles.protected, *roles.unprotected)}
     if isinstance(f, StoredTable):
-        roles = roles_of(f.domain, response, protected)
-        scopes = {"U": (roles.response, *roles.unprotected), "R": (*roles.protected, *roles.unprotected)}
         found = [
             parity(f, response=response, protected=protected) if letter == "P" else StoredMarginal(f, scopes[letter])
             for letter in conditions
         ]
         return cast("tuple[Marginal, ...]", tuple(found))
     coded = encode(f, copy=False)
-    roles = roles_of(coded.domain, response, protected)
-    needed = {
-        "P": [(roles.response,), roles.protected],
-        "U": [(roles.response, *roles.unprotected)],
-        "R": [(*roles.protected, *roles.unprotected)],
-    }
+    needed = {letter: [scope] for letter, scope in scopes.items()} | {"P": [(roles.response,), roles.protected]}
+    # together, since one pass over a dense table serves all of them
     marginals = Marginals(coded, [scope for letter in conditions for scope in needed[letter]])
-    return tuple(makers[letter](coded, roles, marginals) for letter in conditions)
+    return tuple(
+        _make_parity(coded, roles, marginals)
+        if letter == "P"
+        else Marginal(marginals.table(scopes[letter], {"U": "utility", "R": "realism"}[letter]))
+        for letter in conditions
+    )
 
 
-def _parity(coded: CodedTable, roles: Roles, marginals: Marginals) -> Marginal:
+def _make_parity(coded: CodedTable, roles: Roles, marginals: Marginals) -> Marginal:
     _, (y,), of_y = marginals.sums_over((roles.response,))
     _, s, of_s = marginals.sums_over(roles.protected)
     domain = coded.domain.select((roles.response, *roles.protected))
@@ -194,11 +191,3 @@ def _parity(coded: CodedTable, roles: Roles, marginals: Marginals) -> Marginal:
     target = np.outer(np.ldexp(of_y, -scale), of_s).reshape(-1) / math.ldexp(total, -scale)
     # the groups are those whose shares between(rate=...) is about
     return Marginal(like(coded.template, domain, codes, target, name="parity"), groups=roles.protected)
-
-
-def _utility(coded: CodedTable, roles: Roles, marginals: Marginals) -> Marginal:
-    return Marginal(marginals.table((roles.response, *roles.unprotected), "utility"))
-
-
-def _realism(coded: CodedTable, roles: Roles, marginals: Marginals) -> Marginal:
-    return Marginal(marginals.table((*roles.protected, *roles.unprotected), "realism"))

@@ -13,9 +13,9 @@ from purtensor._typing import Attributes, IntArray, Table
 from purtensor.constraints.ends import Ends, incidence, place_rows
 from purtensor.constraints.linear import Linear
 from purtensor.constraints.rows import Cells, RowBlock
-from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownCategoryError
+from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.fairness.conditional_parity import strata_of
-from purtensor.fairness.disparity import reference_codes
+from purtensor.fairness.response_table import find_profile
 from purtensor.fairness.roles import Roles, roles_of
 from purtensor.tables.coded import CodedTable, describe_profile, encode, sparse_table
 from purtensor.tables.domain import Domain
@@ -101,29 +101,27 @@ def ratio_parity(
     if not (is_number(at_least) and 0 < at_least <= 1):
         raise InvalidOptionError(f"at_least must be above 0 and at most 1, got {at_least!r}")
     coded = encode(f)
-    name, wanted = _response(response)
+    name, wanted = _split_response(response)
     roles = roles_of(coded.domain, name, protected)
-    chosen = reference_codes(coded.domain.select(roles.protected), reference)
     domain, s, of_s = marginalize(coded, roles.protected)
-    at = np.flatnonzero(np.all([column == code for column, code in zip(s, chosen, strict=True)], axis=0))
-    if not len(at):
-        raise UnknownCategoryError(
-            f"the reference group ({describe_profile(domain, chosen)}) has no mass in this table"
-        )
-    base = int(at[0])
+    base = find_profile(domain, s, reference)
     others = np.flatnonzero(np.arange(len(of_s)) != base)
     if not len(others):
         raise InvalidTableError("there is only one group: nothing to compare it with")
-    ys = _responses(coded, name, wanted)
+    ys = (
+        np.unique(coded.columns([name])[0]).tolist()
+        if wanted is None
+        else [coded.domain.code(name, label) for label in wanted]
+    )
     rows: list[_Row] = []
-    for y in ys.tolist():
+    for y in ys:
         for other in others.tolist():
-            here = describe_profile(coded.domain.select([name]), [y])
-            label = f"{here}, {describe_profile(domain, [c[other] for c in s])}"
+            group = describe_profile(domain, [c[other] for c in s])
+            label = f"{describe_profile(coded.domain.select([name]), [y])}, {group}"
             # the condition times f(s), which makes it linear in q: q(y, s) - at_least f(s) / f(s0) q(y, s0) >= 0
             rows.append(_Row(label, ((y,), other, 1.0), ((y,), base, -float(at_least) * of_s[other] / of_s[base])))
-    what = f"rates of {name} at least {at_least:g} of those of {describe_profile(domain, chosen)}"
-    return _comparison(what, coded, roles, roles.protected, s, rows)
+    what = f"rates of {name} at least {at_least:g} of those of {describe_profile(domain, [c[base] for c in s])}"
+    return _compare_rates(what, coded, roles, roles.protected, s, rows)
 
 
 def monotone(
@@ -164,7 +162,7 @@ def monotone(
     roles = roles_of(coded.domain, response, along)
     if len(roles.protected) != 1:
         raise InvalidOptionError(f"along must be the name of one attribute, got {along!r}")
-    strata = strata_of(roles, given, coded.domain)
+    strata = strata_of(f, roles, given)
     groups = (*strata, *roles.protected)
     domain, a, of_a = marginalize(coded, groups)
     stratum = group_profiles(list(a[:-1]), domain.sizes[:-1])[0] if strata else np.zeros(len(of_a), dtype=np.int64)
@@ -184,7 +182,7 @@ def monotone(
             f"fewer than two categories of {along!r} have mass, or {response!r} has only one category"
         )
     what = f"{response} {'falling' if decreasing else 'rising'} along {along}"
-    return _comparison(what, coded, roles, groups, a, rows)
+    return _compare_rates(what, coded, roles, groups, a, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +194,7 @@ class _Row:
     less: tuple[tuple[int, ...], int, float]
 
 
-def _comparison(
+def _compare_rates(
     what: str, coded: CodedTable, roles: Roles, groups: tuple[str, ...], codes: tuple[IntArray, ...], rows: list[_Row]
 ) -> RateComparison:
     """Return the rows, all to be at least 0, as a constraint."""
@@ -213,25 +211,14 @@ def _comparison(
     own = coded.domain.select(attributes)
     domain = Domain((dimension, *attributes), (plain_index(labels), *own.categories))
     table = sparse_table(domain, (row, y, *(column[group] for column in codes)), values, name="coefficient")
-    zeros = table_of_zeros(dimension, labels)
+    zeros = Table(np.zeros(len(labels)), dims=dimension, coords={dimension: labels})
     return RateComparison(what, Linear(table, lower=zeros, name=what), groups)
 
 
-def table_of_zeros(dimension: str, labels: list[str]) -> Table:
-    """Return a dense table of zeros over labels."""
-    return Table(np.zeros(len(labels)), dims=dimension, coords={dimension: labels})
-
-
-def _response(response: str | Mapping[str, Any]) -> tuple[str, list[Any] | None]:
+def _split_response(response: str | Mapping[str, Any]) -> tuple[str, list[Any] | None]:
     if not isinstance(response, Mapping):
         return response, None
     if len(response) != 1:
         raise InvalidOptionError(f"response must name one attribute, got {dict(response)!r}")
     name, labels = next(iter(response.items()))
     return name, list(labels) if isinstance(labels, list | tuple) else [labels]
-
-
-def _responses(coded: CodedTable, name: str, wanted: list[Any] | None) -> IntArray:
-    if wanted is not None:
-        return np.array([coded.domain.code(name, label) for label in wanted])
-    return np.unique(coded.columns([name])[0])

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from purtensor._typing import Attributes, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.tables.domain import Domain, as_attributes
-from purtensor.tables.store.open_store import StoredTable, sum_stored
+from purtensor.tables.store.open_store import StoredTable
+from purtensor.tables.store.pairs import Read
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,8 @@ class Roles:
     unprotected: tuple[str, ...]
 
 
-def roles_of(domain: Domain, response: str, protected: Attributes) -> Roles:
-    """Return the roles of all attributes of a domain.
+def roles_of(of: Table | StoredTable | Domain, response: str, protected: Attributes) -> Roles:
+    """Return the roles of all attributes of a table, in memory or on disk, or of a domain.
 
     Raises
     ------
@@ -29,6 +30,7 @@ def roles_of(domain: Domain, response: str, protected: Attributes) -> Roles:
     InvalidOptionError
         Not one response, no protected attribute, or one that is both.
     """
+    domain = of if isinstance(of, Domain) else Read(of).domain
     if not isinstance(response, str):
         raise InvalidOptionError(f"response must be the name of one attribute, got {response!r}")
     as_attributes(response, domain)
@@ -39,11 +41,3 @@ def roles_of(domain: Domain, response: str, protected: Attributes) -> Roles:
         raise InvalidOptionError(f"{response!r} is both the response and protected; an attribute must have one role")
     rest = tuple(name for name in domain.attributes if name != response and name not in names)
     return Roles(response, names, rest)
-
-
-def joint_in_memory(table: Table | StoredTable, response: str, protected: Attributes) -> Table:
-    """Return a table with the relation of response and protected attributes; for a stored table, its marginal."""
-    if not isinstance(table, StoredTable):
-        return table
-    roles = roles_of(table.domain, response, protected)
-    return sum_stored(table, (roles.response, *roles.protected))

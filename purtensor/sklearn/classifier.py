@@ -13,14 +13,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 
 from purtensor._options import check_choice, items_of
-from purtensor._typing import FloatArray, IntArray, Table
+from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError, UnfairDecisionsWarning, UnknownCategoryError
 from purtensor.fairness.decisions import RULES, decide, marginal_rates
 from purtensor.fairness.draws import draw_categories, uniforms
 from purtensor.fairness.rates import FOUR_FIFTHS, rates_by_group, smallest_ratios
+from purtensor.fairness.response_table import ResponseTable
 from purtensor.sklearn.base import ProjectingEstimator, describe_row
-from purtensor.tables.coded import encode
-from purtensor.tables.grouping import group_profiles
 from purtensor.tables.profile_lookup import lookup
 
 
@@ -145,8 +144,13 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
             rate=self.rate,
             unseen="marginal",
         )
-        self._profiles, self._conditional = self._conditionals(self.projection_.table)
-        self._decided_profiles, self._decided = self._conditionals(self.decisions_.table)
+        # a row of the conditional for each profile of the columns, a column for each class
+        q, decided = (
+            ResponseTable.of(table, self.response_, self._attributes)
+            for table in (self.projection_.table, self.decisions_.table)
+        )
+        self._profiles, self._conditional = q.profiles, q.rates
+        self._decided_profiles, self._decided = decided.profiles, decided.rates
         self._marginal = marginal_rates(self.projection_.table, self.response_)
         # whom the rule does not know gets the classes at the rate of the fair rule, and else by q(y)
         self._rate = (
@@ -157,15 +161,6 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
         if self.decision == "likeliest" and "P" in self.conditions:
             self._warn_of_unfair_decisions()
         return self
-
-    def _conditionals(self, table: Table) -> tuple[tuple[IntArray, ...], FloatArray]:
-        """Return the predictor profiles of a table, and the conditional probabilities of the classes at each."""
-        coded = encode(table)
-        # the response is the first attribute, as _counts lays them out
-        place, profiles = group_profiles(coded.codes[1:], coded.domain.sizes[1:])
-        conditional = np.zeros((len(profiles[0]), len(self.classes_)))
-        conditional[place, coded.codes[0]] = coded.values
-        return profiles, conditional / conditional.sum(axis=1, keepdims=True)
 
     def _warn_of_unfair_decisions(self) -> None:
         rates = rates_by_group(self.decisions_.table, response=self.response_, protected=self.protected_)

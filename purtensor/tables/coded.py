@@ -15,7 +15,7 @@ from xarray.indexes import Index, PandasIndex
 from purtensor._typing import FloatArray, IntArray, Profile, Table
 from purtensor.errors import InvalidTableError
 from purtensor.tables.domain import PROFILE, Domain, join_some
-from purtensor.tables.grouping import first_repeated, place_type, places, profile_keys
+from purtensor.tables.grouping import first_repeated, group_profiles, place_type, places, profile_keys
 from purtensor.tables.masses import as_masses
 
 
@@ -308,6 +308,14 @@ def like(template: Table, domain: Domain, codes: Sequence[IntArray], values: Flo
     dense = np.zeros(domain.sizes)
     dense[tuple(codes)] = values
     return dense_table(domain, dense, **names)
+
+
+def like_sorted(template: Table, domain: Domain, codes: Sequence[IntArray], masses: FloatArray, **names: Any) -> Table:
+    """Return a table as `like`, its profiles, of which none occurs twice, brought into category order."""
+    group, ordered = group_profiles(codes, domain.sizes)
+    values = np.empty(len(masses))
+    values[group] = masses
+    return like(template, domain, ordered, values, **names)
 
 
 def describe_table(table: Table, most: int = 5) -> str:

@@ -36,7 +36,7 @@ def test_advise__names_the_column_its_categories_and_what_leaving_it_out_costs()
     found = advise(f, **ROLES)
     assert found.culprits == found.left_out == ("spouse",)
     assert found.kept == ("team",)
-    assert set(found.telling[0]) == {"husband", "wife"}
+    assert set(found.revealing[0]) == {"husband", "wife"}
     alone = pt.proxies(f, **ROLES, largest=1).set_index("predictors")
     assert found.violations == (alone.loc["spouse", "smallest_violation"],)
     part = pt.marginal(f, ["paid", "sex", "team"])

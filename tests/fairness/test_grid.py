@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import purtensor as pt
-from purtensor.fairness.grids import steps_given
+from purtensor.fairness.grid import check_steps
 
 
 @pytest.mark.parametrize(
@@ -13,14 +13,14 @@ from purtensor.fairness.grids import steps_given
     [[0, 0.5, True], (0, 0.5, 1), np.array([0, 0.5, 1]), pd.Series([0, 0.5, 1]), iter([0, 0.5, 1])],
     ids=lambda values: type(values).__name__,
 )
-def test_steps_given__come_as_float64_in_their_order(values) -> None:
-    steps = steps_given("slacks", values)
+def test_check_steps__come_as_float64_in_their_order(values) -> None:
+    steps = check_steps("slacks", values, np.isfinite, "finite")
     assert steps.dtype == np.float64
     assert steps.tolist() == [0.0, 0.5, 1.0]
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ("12", "slacks must be numbers, got '12'"),
         (["1", 2], "slacks must be numbers, got"),
@@ -34,6 +34,6 @@ def test_steps_given__come_as_float64_in_their_order(values) -> None:
     ],
     ids=str,
 )
-def test_steps_given__refuses_what_is_no_row_of_numbers(values, told) -> None:
-    with pytest.raises(pt.InvalidOptionError, match=told):
-        steps_given("slacks", values)
+def test_check_steps__refuses_what_is_no_row_of_numbers(values, message) -> None:
+    with pytest.raises(pt.InvalidOptionError, match=message):
+        check_steps("slacks", values, np.isfinite, "finite")

@@ -12,7 +12,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidTableError, UnknownCategoryError
 from purtensor.kernels.sums import group_sums
-from purtensor.tables.coded import encode
+from purtensor.tables.coded import domain_of, encode
 from purtensor.tables.domain import Domain, join_some
 from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.grouping import group_profiles
@@ -37,9 +37,7 @@ class Read:
     @property
     def domain(self) -> Domain:
         """Attributes and categories."""
-        if isinstance(self.table, StoredTable):
-            return self.table.domain
-        return encode(self.table, allow_empty=True).domain
+        return self.table.domain if isinstance(self.table, StoredTable) else domain_of(self.table)
 
     @property
     def profiles(self) -> int:
