@@ -21,7 +21,7 @@ from purtensor.verification.exact_sums import EPS, Rows
 from purtensor.verification.implied_zeros import Emptied
 from purtensor.verification.least_norm import MOST_DENSE, Solver, solvers
 from purtensor.verification.log_ratio import log_ratio_from, norm_of_projection
-from purtensor.verification.point import Beside, Point, is_row, stack_rows
+from purtensor.verification.point import Point, is_row, reach_of_zeros, stack_rows
 from purtensor.verification.repair import Repair, Repaired, repair_of
 from purtensor.verification.series import excess, gap_terms
 
@@ -81,9 +81,8 @@ def prove_with(evidence: Evidence, emptied: Emptied, witness: Sequence[FloatArra
     Any potentials serve; those of rows without a number count as 0.
     """
     problem = _Problem.of(evidence, emptied)
-    on = evidence.masses > 0
     # rows without a profile and without a target are no rows of the problem, here as in `stack_rows`
-    given = [own[is_row(block, on)] for block, own in zip(evidence.blocks, witness, strict=True)]
+    given = [own[is_row(block, problem.on)] for block, own in zip(evidence.blocks, witness, strict=True)]
     potentials = np.nan_to_num(np.concatenate(given).astype(np.longdouble), nan=0.0)
     if problem.repair is None:
         return problem.nothing
@@ -94,32 +93,48 @@ def prove_with(evidence: Evidence, emptied: Emptied, witness: Sequence[FloatArra
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Problem:
-    """What is to be proved, on the profiles with mass; `heavy` are those that are not almost nothing."""
+    """What is to be proved, on the profiles that the projection may have mass on.
 
+    Attributes
+    ----------
+    on
+        Shape (M,): these among the profiles of the evidence: all with mass, and those without any that are not proved
+        to be empty. Without the latter rows may depend on each other that do not on all profiles, and what their
+        targets differ by would be taken for rounding.
+    heavy
+        Those that have more than next to no mass.
+    zeros, rest
+        What profiles that are empty to the rounding of the targets have at most, and how far this may move each mass.
+    """
+
+    on: BoolArray
     point: Point
     rows: Rows
     heavy: BoolArray
     repair: Repair | None
-    beside: Beside
+    zeros: float
+    rest: FloatArray
+    is_full: bool
     norm: float
 
     @classmethod
     def of(cls, evidence: Evidence, emptied: Emptied) -> _Problem:
-        on = evidence.masses > 0
-        rows, point = stack_rows(evidence, on), Point.of(evidence)
+        on = np.asarray((evidence.masses > 0) | emptied.open)
+        rows, point = stack_rows(evidence, on), Point.of(evidence, on)
         heavy = np.asarray(point.masses > _LIGHT * point.masses.sum())
-        repair = repair_of(rows, evidence.masses[on]) if on.any() else None
+        repair = repair_of(rows, evidence.masses[on]) if point.masses.any() else None
+        rest = reach_of_zeros(evidence, emptied, on, rows, repair)
         norm = float("inf")
         # where the projection may have mass and the table has none, the log ratio is infinite: no norm is needed
         if repair is not None and not emptied.open.any():
             members, rounding = point.members.astype(np.float64), float(point.rounding.max(initial=0))
             norm = norm_of_projection(rows, repair.basis, members, rounding + 2.0**-53)
-        return cls(point, rows, heavy, repair, Beside.of(evidence, emptied, rows, repair, point.scale), norm)
+        return cls(on, point, rows, heavy, repair, emptied.mass, rest, emptied.is_full, norm)
 
     @property
     def nothing(self) -> Proof:
         # on fewer profiles than the support, rows may depend on each other that do not on all
-        keeps_named = None if self.repair is None or not self.beside.is_full else self.repair.keeps_named
+        keeps_named = None if self.repair is None or not self.is_full else self.repair.keeps_named
         potentials = np.zeros_like(self.rows.targets)
         return Proof(float("inf"), 1.0, self.point.masses, potentials, self.rows, keeps_named=keeps_named)
 
@@ -143,7 +158,7 @@ def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> 
     # no mass may become negative; what the clipping takes is met by the repair that follows
     change = np.where(heavy, np.maximum(point.masses * rows.spread(potentials), -point.masses), 0)
     near = repair.complete(point.masses, change)
-    near = replace(near, rest=near.rest + problem.beside.rest)
+    near = replace(near, rest=near.rest + problem.rest)
     best = replace(problem.nothing, masses=near.masses, potentials=potentials)
     # dependent rows may keep an ulp of their targets: q is the projection onto the independent ones
     agree = near.left <= DISAGREEMENT * float(point.total)
@@ -156,9 +171,7 @@ def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> 
         tilts += [fitted, np.asarray((potentials + fitted) / 2, dtype=np.longdouble)]
     for tilt in tilts:
         # equation 8 holds for any m: the smallest of the gaps counts
-        distances = _distances(
-            point, near, rows.spread(tilt), rows.spread(np.abs(tilt)), (problem.beside, problem.beside.tilted(tilt))
-        )
+        distances = _distances(problem, near, rows.spread(tilt), rows.spread(np.abs(tilt)))
         best = _better(best, replace(best, bound=distances[0], tv_bound=distances[1], potentials=tilt))
     return replace(best, log_ratio_bound=_log_ratio(problem, near, potentials))
 
@@ -201,28 +214,24 @@ def _tilted_onto(
     return potentials
 
 
-def _distances(
-    point: Point, near: Repaired, tilt: LongArray, size: LongArray, lost: tuple[Beside, np.longdouble]
-) -> tuple[float, float]:
-    """Return bounds in divergence and in total variation (notes/verification.md, equations 5 to 9).
-
-    `lost` are the profiles without mass, and what those that underflowed have when they are tilted.
-    """
-    masses, members, (beside, underflowed) = point.masses, point.members, lost
+def _distances(problem: _Problem, near: Repaired, tilt: LongArray, size: LongArray) -> tuple[float, float]:
+    """Return bounds in divergence and in total variation (notes/verification.md, equations 5 to 9)."""
+    point = problem.point
+    masses, members = point.masses, point.members
     w = (near.masses - members) / members
     off = near.rest / members + point.rounding * (1 + np.abs(w)) + 4 * EPS * np.abs(w)
     # both terms are convex in w, so each is largest at an end of what w may be
     ends = [np.maximum(w - off, -1), w + off]
     # `size` is C^T |m|: large potentials that cancel in C^T m leave the rounding of their sizes
-    blur = 4 * EPS * (size + np.abs(w))
+    blur = 4 * EPS * size
     divergence = (members * np.maximum(*(excess(end) for end in ends))).sum()
-    gap = (members * np.maximum(*(gap_terms(end, tilt, blur) for end in ends))).sum() + underflowed * _UPWARD
+    gap = (members * np.maximum(*(gap_terms(end, tilt, blur) for end in ends))).sum()
     # TV compares both divided by their totals, so a change in proportion to the masses counts for nothing
     change = near.masses - masses
     moved = np.abs(change - masses * (change.sum() / masses.sum())).sum() / 2
-    apart = moved + near.rest.sum() + 4 * EPS * masses.sum() + beside.mass
+    apart = moved + near.rest.sum() + 4 * EPS * masses.sum() + problem.zeros
     tv_bound = min(1.0, float(apart / point.total + np.sqrt(max(gap, 0) / (2 * point.total))) * _UPWARD)
-    if not beside.is_full:  # where the table has no mass and the projection may have some, it diverges
+    if not problem.is_full:  # where the table has no mass and the projection may have some, it diverges
         return float("inf"), tv_bound if math.isfinite(tv_bound) else 1.0
     # p* and the targets are in units of the total, the bounds in those of a total of 1
     bound = float(divergence / point.total) * _UPWARD

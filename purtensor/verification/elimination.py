@@ -6,6 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from purtensor._typing import IntArray
+
+MOST_WORK = 20_000_000
+"""Rows squared times profiles up to which elimination in fractions takes tenths of a second."""
+
 Row = dict[int, Fraction]
 
 
@@ -26,6 +31,15 @@ class Correction:
     added: Mapping[int, Fraction]
     independent: tuple[int, ...]
     disagreement: Fraction
+
+
+def profiles_of(index: IntArray, count: int, among: IntArray) -> list[list[int]]:
+    """Return which profiles, of some, each of `count` rows has; `index`, shape (K, M), is the rows of each profile."""
+    found: list[list[int]] = [[] for _ in range(count)]
+    for one in index:
+        for profile in among.tolist():
+            found[one[profile]].append(profile)
+    return found
 
 
 def correct(rows: Sequence[Sequence[int]], misses: Sequence[Fraction], weight: Sequence[Fraction]) -> Correction:

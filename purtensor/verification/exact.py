@@ -17,13 +17,11 @@ import numpy.typing as npt
 
 from purtensor.errors import InvalidOptionError
 from purtensor.verification.bounds import DISAGREEMENT, Proof, prove
-from purtensor.verification.elimination import correct
+from purtensor.verification.elimination import MOST_WORK, correct
 from purtensor.verification.enclosures import Interval, exp_enclosure, float_above, log_enclosure, root_above
 from purtensor.verification.evidence import Evidence
 from purtensor.verification.implied_zeros import Emptied
 
-# elimination of rows squared times profiles, as in `repair`
-_MOST_WORK = 20_000_000
 _DISAGREEMENT = Fraction(DISAGREEMENT)
 _ZERO = Fraction(0)
 _LARGEST_EXPONENT = 10_000
@@ -71,11 +69,11 @@ def enclose(evidence: Evidence, emptied: Emptied) -> Figures:
         The problem is too large for it.
     """
     count = sum(len(block.targets) for block in evidence.blocks)
-    if count**2 * len(evidence.masses) > _MOST_WORK:
+    if count**2 * len(evidence.masses) > MOST_WORK:
         raise InvalidOptionError(
             f"exact=True supports small problems only: {count} rows squared times {len(evidence.masses)} profiles are "
             "more "
-            f"than {_MOST_WORK}; verify without exact=True"
+            f"than {MOST_WORK}; verify without exact=True"
         )
     total = _sum(_fractions(evidence.blocks[0].targets))
     misses = _misses(evidence, total)

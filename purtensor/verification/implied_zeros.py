@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from purtensor._interrupts import apart
 from purtensor._typing import BoolArray, FloatArray, IntArray
+from purtensor.verification.elimination import MOST_WORK, correct, profiles_of
 from purtensor.verification.evidence import Evidence
 
 # proofs of marginals have small whole numbers; larger denominators would fit rounding
@@ -74,11 +75,12 @@ def proved_zeros(evidence: Evidence, lost: BoolArray, sought: BoolArray) -> Empt
     """
     allowed = np.flatnonzero(~evidence.excluded)
     rows: list[IntArray] = []
-    right = np.empty(0)
+    right, named = np.empty(0), np.empty(0, dtype=bool)
     for block in evidence.blocks:
         used, local = np.unique(block.row[allowed], return_inverse=True)
         rows.append(local + len(right))
         right = np.concatenate([right, block.targets[used]])
+        named = np.concatenate([named, np.zeros(len(used), dtype=bool) if block.named is None else block.named[used]])
     nothing = Emptied(np.zeros_like(lost), 0.0, lost)
     proposed = _proposal(np.array(rows), right / evidence.total, np.flatnonzero(sought[allowed]))
     if proposed is None:
@@ -86,7 +88,8 @@ def proved_zeros(evidence: Evidence, lost: BoolArray, sought: BoolArray) -> Empt
     # the solver's rounding is no proof; a small fraction next to it can be checked exactly
     t = [Fraction(value).limit_denominator(_LARGEST_DENOMINATOR) for value in proposed.tolist()]
     sums = [sum((t[row] for row in column), Fraction(0)) for column in np.array(rows).T.tolist()]
-    value = sum((a * Fraction(b) for a, b in zip(t, right.tolist(), strict=True)), Fraction(0))
+    said = imply_targets(np.array(rows), [Fraction(target) for target in right.tolist()], named)
+    value = sum((a * b for a, b in zip(t, said, strict=True)), Fraction(0))
     if min(sums) < 0 or abs(value) > _ROUNDING * Fraction(evidence.total):
         return nothing
     proved = np.zeros_like(lost)
@@ -95,6 +98,22 @@ def proved_zeros(evidence: Evidence, lost: BoolArray, sought: BoolArray) -> Empt
     # p . (C^T t) = b.t, so together they have at most b.t / min (C^T t)
     least = min((cost for cost, on in zip(sums, proved[allowed].tolist(), strict=True) if on), default=Fraction(1))
     return Emptied(proved, float(abs(value) / least) * (1 + 2.0**-50), lost & ~proved)
+
+
+def imply_targets(rows: IntArray, given: list[Fraction], named: BoolArray) -> list[Fraction]:
+    """Return the targets of all rows that those of independent rows imply, of the named ones first.
+
+    Targets that contradict each other may say 0 of b.t where those that the projection meets say 1e-16. On problems
+    too large for elimination they are taken as they were given.
+    """
+    if len(given) ** 2 * rows.shape[1] > MOST_WORK:
+        return given
+    served = np.argsort(~named, kind="stable").tolist()
+    members = profiles_of(rows, len(given), np.arange(rows.shape[1]))
+    profiles = [Fraction(0)] * rows.shape[1]
+    # any solution of the independent rows says what all others are to sum to, be it positive or not
+    solution = correct([members[row] for row in served], [given[row] for row in served], profiles).added
+    return [sum((solution.get(profile, Fraction(0)) for profile in own), Fraction(0)) for own in members]
 
 
 def _proposal(rows: IntArray, targets: FloatArray, zeros: IntArray) -> FloatArray | None:

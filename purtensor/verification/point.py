@@ -1,4 +1,4 @@
-"""What bounds are proved of: a table, the member of its family, its rows, and the profiles where it has no mass."""
+"""What bounds are proved of: a table, the member of its exponential family next to it, and its rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SAME_TOTAL = 2.0**-44
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """The table on the profiles where it has mass, and the member of its exponential family that its potentials say.
+    """A table, and the member of its exponential family that its potentials say, on some profiles.
 
     Attributes
     ----------
@@ -39,9 +39,8 @@ class Point:
     scale: np.longdouble
 
     @classmethod
-    def of(cls, evidence: Evidence) -> Point:
-        """Return the point of the evidence."""
-        on = evidence.masses > 0
+    def of(cls, evidence: Evidence, on: BoolArray) -> Point:
+        """Return the point on these profiles of the evidence."""
         # exp makes a relative error of the absolute one of its argument, a sum of K potentials
         sizes = np.sum([np.abs(block.potentials[block.row[on]]) for block in evidence.blocks], axis=0)
         if evidence.logarithms is not None:
@@ -51,7 +50,7 @@ class Point:
         rounding = EPS * (5 + len(evidence.blocks) * sizes.astype(np.longdouble))
         masses, total = evidence.masses[on].astype(np.longdouble), np.longdouble(evidence.total)
         # constants are in the row space: a member times one is a member, and shares stay what they are
-        off = total / masses.sum() if len(masses) else np.longdouble(1)
+        off = total / masses.sum() if masses.any() else np.longdouble(1)
         scale = off if np.isfinite(off) and abs(off - 1) > _SAME_TOTAL else np.longdouble(1)
         return cls(masses * scale, members * scale, rounding, total, scale)
 
@@ -61,47 +60,15 @@ class Point:
         return bool(len(self.masses) and np.isfinite(self.members).all() and (self.members > 0).all())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Beside:
-    """The profiles without mass that a table which meets the targets may have some on.
-
-    Attributes
-    ----------
-    is_full
-        Whether there are none.
-    mass, rest
-        What those have at most that are empty to the rounding of the targets, and by how much this may move each of the
-        other masses.
-    members, index
-        The others, which underflowed: their members of the family, and their rows.
-    """
-
-    is_full: bool
-    mass: float
-    rest: FloatArray
-    members: LongArray
-    index: IntArray
-
-    @classmethod
-    def of(
-        cls, evidence: Evidence, emptied: Emptied, rows: Rows, repair: Repair | None, scale: np.longdouble
-    ) -> Beside:
-        """Return these profiles, and how far rounding of the targets lets them move the masses of the others."""
-        on, left = evidence.masses > 0, emptied.open
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            members = scale * evidence.reference[left].astype(np.longdouble) * np.exp(evidence.exponents[left])
-        index = index_of(evidence, on, left)
-        rest = np.zeros(int(on.sum()))
-        if emptied.mass > 0 and repair is not None:
-            unsure = np.zeros(len(rows.targets))
-            unsure[index_of(evidence, on, emptied.proved)] = emptied.mass
-            rest = repair.reach(unsure)
-        return cls(emptied.is_full, emptied.mass, rest, members, index)
-
-    def tilted(self, potentials: LongArray) -> np.longdouble:
-        """Return the mass of the others at the potentials of a change."""
-        with np.errstate(over="ignore", under="ignore"):
-            return np.longdouble((self.members * np.exp(potentials[self.index].sum(axis=0))).sum())
+def reach_of_zeros(
+    evidence: Evidence, emptied: Emptied, on: BoolArray, rows: Rows, repair: Repair | None
+) -> FloatArray:
+    """Return how far profiles that are empty to the rounding of the targets may move the masses of the others."""
+    if repair is None or not emptied.mass > 0:
+        return np.zeros(int(on.sum()))
+    unsure = np.zeros(len(rows.targets))
+    unsure[_index_of(evidence, on, emptied.proved)] = emptied.mass
+    return repair.reach(unsure)
 
 
 def stack_rows(evidence: Evidence, on: BoolArray) -> Rows:
@@ -121,7 +88,7 @@ def stack_rows(evidence: Evidence, on: BoolArray) -> Rows:
     )
 
 
-def index_of(evidence: Evidence, on: BoolArray, chosen: BoolArray) -> IntArray:
+def _index_of(evidence: Evidence, on: BoolArray, chosen: BoolArray) -> IntArray:
     """Return the rows, as `stack_rows` numbers them, of other profiles that no zero target excludes."""
     found, offset = [], 0
     for block in evidence.blocks:

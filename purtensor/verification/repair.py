@@ -9,13 +9,10 @@ from typing import Protocol
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.verification.elimination import correct
+from purtensor.verification.elimination import MOST_WORK, correct, profiles_of
 from purtensor.verification.evidence import LongArray
 from purtensor.verification.exact_sums import EPS, Rows
 from purtensor.verification.spanning import Spanning, spanning_profiles
-
-_MOST_WORK = 20_000_000
-"""Rows squared times profiles up to which elimination in fractions takes tenths of a second."""
 
 # each round gains the digits of float64 less those that the condition of the basis costs
 _MOST_ROUTED = 6
@@ -64,7 +61,7 @@ def repair_of(rows: Rows, masses: FloatArray) -> Repair | None:
     """Return what repairs tables like this one; None where it is large and no basis is found."""
     # also for elimination: it names the profiles, and bounds how far changed targets can move each mass
     basis = spanning_profiles(rows.index, len(rows.targets), masses, rows.named)
-    if len(rows.targets) ** 2 * len(masses) > _MOST_WORK:
+    if len(rows.targets) ** 2 * len(masses) > MOST_WORK:
         return None if basis is None else OnBasis(rows, basis)
     return InFractions.on(rows, np.arange(len(masses)) if basis is None else np.sort(basis.used), basis)
 
@@ -81,10 +78,7 @@ class InFractions:
     @classmethod
     def on(cls, rows: Rows, profiles: IntArray, basis: Spanning | None) -> InFractions:
         """Return what takes changes on these profiles; the rows that are named are served first."""
-        own: list[list[int]] = [[] for _ in rows.targets]
-        for index in rows.index:
-            for profile in profiles.tolist():
-                own[index[profile]].append(profile)
+        own = profiles_of(rows.index, len(rows.targets), profiles)
         served = [own[row] for row in rows.served.tolist()]
         if rows.named is None:
             return cls(rows, basis, served, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from purtensor.verification.evidence import LongArray
+from purtensor.verification.exact_sums import EPS
 
 # up to here the series are exact to extended precision; beyond, the closed forms lose few digits
 _REACH = 0.1
@@ -26,7 +27,8 @@ def gap_terms(w: LongArray, v: LongArray, blur: LongArray) -> LongArray:
     """Return (1 + w) (log(1 + w) - v) - (1 + w) + exp(v), the most that it is where v may be off by `blur`."""
     there = w > -1
     # the term is (1 + w) (x - 1 + exp(-x)) with x = log(1 + w) - v, so that nothing cancels
-    x = np.log1p(np.where(there, w, 0)) - v
+    logs = np.log1p(np.where(there, w, 0))
+    x, blur = logs - v, blur + 4 * EPS * np.abs(logs)
     with np.errstate(over="ignore"):  # then nothing is proved
         # convex in v: the most is at an end
         beside = (1 + w) * np.maximum(_slack(x + blur), _slack(x - blur))

@@ -151,15 +151,14 @@ def hold_against(
     proofs: list[tuple[str, Any]],
 ) -> None:
     """Hold what is proved of a table against its distance from this answer."""
-    table = oracles.normalised(masses)
-    distance = float(oracles.total_variation(answer, table))
-    divergence = oracles.kl(answer, table)
+    table, exact = oracles.normalised(masses), oracles.normalised(answer)
+    distance = float(oracles.total_variation(exact, table))
+    divergence = oracles.kl(exact, table)
     log_ratio = 0.0
     asked = [isinstance(proof, pt.Verification) or seed % 10 == 0 for _, proof in proofs]
     if any(asked):  # results compute them on request
-        # of the masses as they are: totals may differ by 2^-44, which log ratios of shares would take in
-        total = sum(map(Fraction, problem.constraints[0].target.values.reshape(-1).tolist()))
-        logs = (oracles.log_of(answer[profile] * total / masses[profile]) for profile in table)
+        # of the masses as they are: totals may differ by 2^-44, which log ratios of shares would hide
+        logs = (oracles.log_of(answer[profile] / mass) for profile, mass in masses.items())
         log_ratio = max((abs(float(one)) for one in logs), default=0.0)
     for (kind, proof), wanted in zip(proofs, asked, strict=True):
         counts.hold(f"{kind}: tv_bound", seed, distance, proof.tv_bound, float(ROUNDING))

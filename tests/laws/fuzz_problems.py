@@ -43,12 +43,12 @@ class Problem:
         return tuple(pt.Marginal(self.table(target, scope)) for scope, target in marginals)
 
     def answer(self) -> dict[tuple[Any, ...], Fraction] | None:
-        """The exact projection, of total 1: to 40 digits where it is not the only table that meets the targets."""
+        """The exact projection: to 40 digits where it is not the only table that meets the targets."""
         if self.unique:
-            return oracles.normalised(self.feasible)
+            return self.feasible
         matrix, targets = rows_of(self)
         digits, _ = oracles.projection(list(map(Fraction, self.reference.values())), matrix, targets, digits=40)
-        return oracles.normalised({key: Fraction(mass) for key, mass in zip(self.reference, digits, strict=True)})
+        return {key: Fraction(mass) for key, mass in zip(self.reference, digits, strict=True)}
 
 
 def rows_of(problem):
@@ -139,7 +139,7 @@ def drawn(seed: int) -> Problem:
 
 
 class Posed(NamedTuple):
-    """A problem in tables, and its exact answer."""
+    """A problem in tables, and its exact answer, in the units of the targets."""
 
     family: str
     reference: Any
@@ -154,7 +154,7 @@ def posed(seed: int) -> Posed:
     if kind < 0.15:
         chain = kind < 0.08
         case = doubling_chain(random.randint(2, 28), seed) if chain else bridge(random.randint(10, 49), seed)
-        answer = oracles.normalised({k: Fraction(v) for k, v in oracles.masses_of(case.exact).items()})
+        answer = oracles.masses_of(case.exact)
         reference = case.reference
         if random.random() < 0.5:
             reference = reference * np.exp(np.random.default_rng(seed).normal(size=reference.shape))
@@ -248,7 +248,7 @@ def contradicting(seed: int) -> Posed:
 
 
 def met_by_independent_rows(reference, constraints):
-    """The only table that meets the targets of independent rows, of total 1; None where it has a negative mass."""
+    """The only table that meets the targets of independent rows; None where it has a negative mass."""
     labelled = build_problem(reference, constraints)
     problem, system = labelled.arrays, labelled.arrays.system
     kept = independent_rows(system, None if problem.slabs is None else problem.slabs.key).mask(system.rows)
@@ -263,7 +263,9 @@ def met_by_independent_rows(reference, constraints):
             if at is not None:
                 matrix[at][profile] = 1
     labels = list(oracles.masses_of(reference))
-    return only_table([labels[i] for i in labelled.profiles.tolist()], matrix, problem.targets[rows].tolist())
+    # the arrays were scaled by a power of two
+    targets = np.ldexp(problem.targets[rows], labelled.target_exponent).tolist()
+    return only_table([labels[i] for i in labelled.profiles.tolist()], matrix, targets)
 
 
 def met_by_named_rows(problem, named):
@@ -279,9 +281,9 @@ def met_by_named_rows(problem, named):
 
 
 def only_table(labels, matrix, targets):
-    """The table of total 1 that a regular system has; None where it has a negative mass."""
+    """The table that a regular system has; None where it has a negative mass."""
     masses = oracles.solved_by_any_pivots(matrix, [Fraction(target) for target in targets])
-    return oracles.normalised(dict(zip(labels, masses, strict=True))) if min(masses) > 0 else None
+    return dict(zip(labels, masses, strict=True)) if min(masses) > 0 else None
 
 
 FAMILIES: dict[str, Callable[[int], Posed]] = {

@@ -64,6 +64,15 @@ def test_bounds__are_about_the_masses_of_the_table_where_rounding_keeps_another_
     assert not counts.false, str(counts)
 
 
+@pytest.mark.parametrize("seed", [720023701, 720028781])
+def test_verify__meets_rows_that_depend_on_each_other_only_where_the_table_has_mass(seed):
+    """What targets leave a profile that underflowed, 1e-14, is no contradiction between those of the others."""
+    counts = Counts()
+    attack(seed, counts, "nearly dependent")
+    assert counts.tried["verify: tv_bound"] == 1
+    assert not counts.false, str(counts)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "family"), [(310002000, "nearly dependent"), (310016900, "PUR")])
 def test_bounds__on_disk_take_in_the_rounding_of_the_scale(seed, family, monkeypatch):

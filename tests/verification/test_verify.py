@@ -286,7 +286,7 @@ def exchange(rows):
     ids=["as they are", "one more", "one fewer", "as many that depend"],
 )
 def test_verify__judges_the_rows_that_a_result_names(change, sound, most_work, monkeypatch):
-    monkeypatch.setattr("purtensor.verification.repair._MOST_WORK", most_work)
+    monkeypatch.setattr("purtensor.verification.repair.MOST_WORK", most_work)
     result = onto_pur()
     found = pt.verify(named_otherwise(result, change))
     wrong = [failure for failure in found.failures if "named as independent" in failure]
@@ -300,7 +300,7 @@ def test_verify__judges_the_rows_that_a_result_names(change, sound, most_work, m
 
 @pytest.mark.parametrize("seed", range(4))
 def test_verify__keeps_the_named_rows_on_a_basis_too(seed, monkeypatch):
-    monkeypatch.setattr("purtensor.verification.repair._MOST_WORK", 0)
+    monkeypatch.setattr("purtensor.verification.repair.MOST_WORK", 0)
     rng = np.random.default_rng(seed)
     sizes = {"a": 3, "b": 4, "c": 2, "d": 3}
     counts = pt.tabulate({name: rng.integers(0, size, 120) for name, size in sizes.items()})
