@@ -20,7 +20,7 @@ MANY = 1 << 20
 """Numbers whose sorting takes about 0.1 s: long against a thread."""
 
 
-def apart(call: Callable[[], _Result]) -> _Result:
+def run_apart(call: Callable[[], _Result]) -> _Result:
     """Return the result of a call, made on a separate thread so that Ctrl-C can interrupt the wait.
 
     The call itself cannot be stopped and must have its own limit: after Ctrl-C it continues to its end, and what it
@@ -28,7 +28,7 @@ def apart(call: Callable[[], _Result]) -> _Result:
 
     Examples
     --------
-    >>> apart(lambda: 1 + 1)
+    >>> run_apart(lambda: 1 + 1)
     2
     """
     if threading.current_thread() is not threading.main_thread():
@@ -56,7 +56,7 @@ def apart(call: Callable[[], _Result]) -> _Result:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def hold_interrupts() -> Iterator[None]:
     """Let a Ctrl-C that comes within the block be heard at its end.
 
     xarray takes the locks of NetCDF by Python code: an interrupt between taking them and the block that gives them back

@@ -75,7 +75,7 @@ def for_each_chunk(work: Callable[[int, int, int], object], chunks: Sequence[Chu
         other.result()
 
 
-def added_up(parts: FloatArray) -> Any:
+def sum_chunks(parts: FloatArray) -> Any:
     """Return the sum over the first axis, the chunks added one after the other."""
     return parts[0].copy() if len(parts) == 1 else np.add.accumulate(parts, axis=0)[-1]
 

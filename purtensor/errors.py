@@ -101,7 +101,7 @@ class PurtensorError(Exception):
         >>> told["error"], told["code"], told["got"], told["expected"]
         ('UnknownAttributeError', 'unknown-attribute', 'gender', ['sex'])
         """
-        where = self.where or getattr(self, "filename", None) or _called(self.__traceback__)
+        where = self.where or getattr(self, "filename", None) or _find_called(self.__traceback__)
         return {
             "error": type(self).__name__,
             "code": self.code,
@@ -113,7 +113,7 @@ class PurtensorError(Exception):
         }
 
 
-def _called(traceback: TracebackType | None) -> str | None:
+def _find_called(traceback: TracebackType | None) -> str | None:
     """Return the first function of this package in a traceback, the command line's own left out."""
     modules = ((step.tb_frame.f_globals.get("__name__", ""), step.tb_frame.f_code) for step in _steps(traceback))
     called = (f"{module}.{code.co_qualname}" for module, code in modules if _IS_OURS.match(module))

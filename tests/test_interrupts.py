@@ -10,41 +10,41 @@ import numpy as np
 import pytest
 
 from purtensor import _interrupts
-from purtensor._interrupts import apart, undisturbed
+from purtensor._interrupts import hold_interrupts, run_apart
 from tests.interruption.child import started
 
 BUSY = 2.0
 
 
-def test_apart__gives_and_raises_what_the_call_does():
-    assert apart(lambda: threading.current_thread().name) == "purtensor-apart"
+def test_run_apart__gives_and_raises_what_the_call_does():
+    assert run_apart(lambda: threading.current_thread().name) == "purtensor-apart"
 
     def fails():
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        apart(fails)
+        run_apart(fails)
 
 
-def test_apart__keeps_what_numpy_was_told_of_errors():
+def test_run_apart__keeps_what_numpy_was_told_of_errors():
     with np.errstate(divide="ignore"):
-        assert apart(lambda: np.ones(1) / np.zeros(1)) == np.inf
+        assert run_apart(lambda: np.ones(1) / np.zeros(1)) == np.inf
 
 
-def test_apart__off_the_main_thread_makes_the_call_itself():
+def test_run_apart__off_the_main_thread_makes_the_call_itself():
     found = []
-    thread = threading.Thread(target=lambda: found.append(apart(threading.current_thread)))
+    thread = threading.Thread(target=lambda: found.append(run_apart(threading.current_thread)))
     thread.start()
     thread.join()
     assert found == [thread]
 
 
-def test_apart__without_another_thread_makes_the_call_itself(monkeypatch):
+def test_run_apart__without_another_thread_makes_the_call_itself(monkeypatch):
     def start(self):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(_interrupts.threading.Thread, "start", start)
-    assert apart(threading.current_thread) is threading.main_thread()
+    assert run_apart(threading.current_thread) is threading.main_thread()
 
 
 DEAF = """
@@ -84,7 +84,7 @@ except KeyboardInterrupt:
     ids=["linear program", "integer program"],
 )
 @pytest.mark.slow
-def test_apart__programs_that_hear_nothing_do_not_keep_anybody(patch, call):
+def test_run_apart__programs_that_hear_nothing_do_not_keep_anybody(patch, call):
     child = started(DEAF.format(patch=patch, call=call))
     assert child.stdout.readline() == "begun\n", child.communicate()[1]
     time.sleep(0.2)
@@ -99,7 +99,7 @@ def test_undisturbed__holds_ctrl_c_back_to_the_end_of_the_block():
     done = []
 
     def disturbed():
-        with undisturbed():
+        with hold_interrupts():
             signal.raise_signal(signal.SIGINT)
             done.append("all of it")
 
@@ -114,12 +114,14 @@ def test_undisturbed__holds_ctrl_c_back_to_the_end_of_the_block():
 def test_undisturbed__is_for_the_main_thread_and_leaves_other_handlers():
     kept = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with undisturbed():
+        with hold_interrupts():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, kept)
     seen = []
-    thread = threading.Thread(target=lambda: seen.extend([undisturbed().__enter__(), signal.getsignal(signal.SIGINT)]))
+    thread = threading.Thread(
+        target=lambda: seen.extend([hold_interrupts().__enter__(), signal.getsignal(signal.SIGINT)])
+    )
     thread.start()
     thread.join()
     assert seen == [None, kept]

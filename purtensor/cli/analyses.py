@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 import purtensor as pt
-from purtensor._interrupts import undisturbed
+from purtensor._interrupts import hold_interrupts
 from purtensor.cli.declarations import DONE, INFEASIBLE, INTERRUPTED
 from purtensor.cli.output import NETCDF, require_frame, require_writable, show_facts, show_table, write_frame
 from purtensor.cli.question import read_all_counts, read_question
@@ -78,7 +78,7 @@ def _write_curve(curve: xr.Dataset, path: Path) -> None:
     if path.suffix != NETCDF:
         write_frame(_curve_frame(curve), path)
         return
-    with replace_file(path) as temporary, undisturbed():
+    with replace_file(path) as temporary, hold_interrupts():
         curve.to_netcdf(temporary, engine="netcdf4")
 
 

@@ -126,24 +126,24 @@ def smooth(
         raise InvalidOptionError(f"folds must be an integer of at least 2, got {folds!r}")
     if not is_count(seed):
         raise InvalidOptionError(f"seed must be a non-negative integer, got {seed!r}")
-    divided = _divided(counts, folds, seed)
+    parts = _split_folds(counts, folds, seed)
     rows = []
     for order, strength in candidates:
-        losses = [_loss(counts - part, part, roles, conditions, order, strength) for part in divided]
+        losses = [_loss(counts - part, part, roles, conditions, order, strength) for part in parts]
         # as if folds were independent; they share their learning sets, so that this is a rough guide
         error = float(np.std(losses, ddof=1) / np.sqrt(folds)) if np.isfinite(losses).all() else np.inf
         rows.append((order, strength, float(np.mean(losses)), error))
-    told = pd.DataFrame(rows, columns=["order", "strength", "log_loss", "standard_error"]).astype({"order": "Int64"})
-    if not np.isfinite(told["log_loss"]).any():
+    scores = pd.DataFrame(rows, columns=["order", "strength", "log_loss", "standard_error"]).astype({"order": "Int64"})
+    if not np.isfinite(scores["log_loss"]).any():
         raise InfeasibleError(
             f"the conditions {conditions} exclude each other for every candidate; use fewer conditions or a larger "
             "strength"
         )
-    order, strength = candidates[int(told["log_loss"].argmin())]
-    return Smoothed(smoothed(counts, roles, order, strength), order, strength, told)
+    order, strength = candidates[int(scores["log_loss"].argmin())]
+    return Smoothed(smooth_counts(counts, roles, order, strength), order, strength, scores)
 
 
-def smoothed(counts: Table, roles: Roles, order: int | None, strength: float) -> Table:
+def smooth_counts(counts: Table, roles: Roles, order: int | None, strength: float) -> Table:
     """Return f(s, x) of counts times g(y | s, x), the log-linear model of an order of the regularised counts."""
     g = regularize(counts, strength, response=roles.response)
     predictors = (*roles.protected, *roles.unprotected)
@@ -156,7 +156,7 @@ def smoothed(counts: Table, roles: Roles, order: int | None, strength: float) ->
 
 def _loss(learned: Table, left_out: Table, roles: Roles, conditions: str, order: int | None, strength: float) -> float:
     """Return the log-loss, on people who were left out, of what was learned from the others; inf where infeasible."""
-    f = smoothed(learned, roles, order, strength)
+    f = smooth_counts(learned, roles, order, strength)
     constraints = pur(f, response=roles.response, protected=roles.protected, conditions=conditions)
     try:
         q = project(f, constraints, tolerance=_TOLERANCE, certificate=False).table
@@ -165,7 +165,7 @@ def _loss(learned: Table, left_out: Table, roles: Roles, conditions: str, order:
     return log_loss(q, left_out, response=roles.response)
 
 
-def _divided(counts: Table, folds: int, seed: int) -> list[Table]:
+def _split_folds(counts: Table, folds: int, seed: int) -> list[Table]:
     """Return the individuals divided at random into parts of nearly the same size."""
     total = int(whole_counts(encode(counts)).sum())
     if total < folds:

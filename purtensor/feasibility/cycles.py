@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.linalg import qr
 
-from purtensor._interrupts import apart
+from purtensor._interrupts import run_apart
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.rank.echelon import primes
 from purtensor.constraints.rank.exact_rank import Explicit, rank_profile
@@ -131,7 +131,7 @@ def _pivots(matrix: FloatArray) -> IntArray:
     """Return independent columns of a matrix of small whole numbers, by pivoted QR."""
     if not matrix.size:
         return np.empty(0, dtype=np.int64)
-    triangle, order = apart(lambda: qr(matrix, mode="r", pivoting=True, check_finite=False))
+    triangle, order = run_apart(lambda: qr(matrix, mode="r", pivoting=True, check_finite=False))
     diagonal = np.abs(np.diag(triangle))
     rank = int(np.count_nonzero(diagonal > 1e-8 * max(diagonal.max(initial=0.0), 1.0)))
     return np.sort(order[:rank])

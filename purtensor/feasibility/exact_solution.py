@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from purtensor._interrupts import MANY, apart
+from purtensor._interrupts import MANY, run_apart
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.rank.graph import couple, grow_forest
 from purtensor.constraints.rank.independence import constraint_order
@@ -73,7 +73,7 @@ def _largest_first(masses: FloatArray) -> IntArray:
     def sort() -> IntArray:
         return np.argsort(-masses, kind="stable")
 
-    return apart(sort) if len(masses) > MANY else sort()
+    return run_apart(sort) if len(masses) > MANY else sort()
 
 
 def _in_order(index: IntArray, order: IntArray) -> IntArray:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack
 
-from purtensor._interrupts import apart
+from purtensor._interrupts import run_apart
 from purtensor._typing import BoolArray, FloatArray
 from purtensor.constraints.system import System, columns_of
 
@@ -26,7 +26,7 @@ _TOLERANCES = {
 
 def _solve(costs: FloatArray, **program: Any) -> Any:
     """Return what HiGHS makes of a program. It does not hear Ctrl-C, which ends the wait for it."""
-    return apart(lambda: linprog(costs, method="highs", options=_TOLERANCES, **program))
+    return run_apart(lambda: linprog(costs, method="highs", options=_TOLERANCES, **program))
 
 
 def refuting_weights(system: System, counted: BoolArray | None = None) -> FloatArray | None:

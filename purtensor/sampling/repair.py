@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from purtensor._interrupts import apart
+from purtensor._interrupts import run_apart
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.sampling.fixed_point import Units
 from purtensor.sampling.row_bounds import RowBounds, total_deviation
@@ -48,7 +48,7 @@ def repair(start: Units, down: Units, movable: BoolArray, bounds: Sequence[RowBo
         # the total stays
         LinearConstraint(sparse.csr_array(np.concatenate([change, slacks])[None]), 0, 0),
     ]
-    answer = apart(  # it does not hear Ctrl-C
+    answer = run_apart(  # it does not hear Ctrl-C
         lambda: milp(
             np.concatenate([profiles, slacks + _PRICE]),
             integrality=np.concatenate([profiles, slacks]),

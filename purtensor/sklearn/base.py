@@ -95,7 +95,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         if not counted.any():
             raise InvalidOptionError("sample_weight must be positive in at least one row, got 0 in all")
         self._attributes = attribute_names(names)
-        self.protected_ = tuple(self._attributes[names.index(name)] for name in self._protected_names(names))
+        self.protected_ = tuple(self._attributes[names.index(name)] for name in self._find_protected(names))
         self.response_ = free_name(_own_name(y), [*names, *self._attributes, PROFILE])
         self.columns_ = tuple(
             fit_column(name, column.filter(counted.tolist()), self.bins, weights[counted])
@@ -155,7 +155,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         _, columns = read_columns(self, X, reset=False)
         return codes_of(self.columns_, columns)
 
-    def _protected_names(self, names: list[str]) -> tuple[str, ...]:
+    def _find_protected(self, names: list[str]) -> tuple[str, ...]:
         several = None if isinstance(self.protected, str) else items_of(self.protected)
         wanted = [self.protected] if several is None else several
         if self.protected is None or len(wanted) == 0:

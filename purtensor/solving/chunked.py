@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from purtensor._threads import Chunk, added_up, chunks_of, for_each_chunk
+from purtensor._threads import Chunk, chunks_of, for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.steps import measure, miss, rebuild_range, sum_rows
 from purtensor.kernels.newton.line_search import bend
@@ -68,7 +68,7 @@ def measure_bend(problem: Problem, masses: FloatArray, direction: FloatArray, st
         found[c] = bend(masses, problem.index, problem.offsets, direction, step, begin, end)
 
     for_each_chunk(work, chunks)
-    return float(added_up(found)[0]), float(found[:, 1].max())
+    return float(sum_chunks(found)[0]), float(found[:, 1].max())
 
 
 def profile_chunks(problem: Problem) -> tuple[Chunk, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from purtensor._interrupts import MANY, apart
+from purtensor._interrupts import MANY, run_apart
 from purtensor._typing import IntArray
 
 # int64 ends at 2^63 - 1; a factor of two is to spare
@@ -54,7 +54,7 @@ def distinct_keys(keys: IntArray, bound: int) -> tuple[IntArray, IntArray]:
         group[order] = np.cumsum(begins) - 1
         return np.minimum.reduceat(order, np.flatnonzero(begins)), group
 
-    return apart(sort_keys) if len(keys) > MANY else sort_keys()
+    return run_apart(sort_keys) if len(keys) > MANY else sort_keys()
 
 
 def _begins(ordered: IntArray) -> npt.NDArray[np.bool_]:

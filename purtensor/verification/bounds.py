@@ -202,13 +202,13 @@ def _tilted_onto(
     there = heavy & (masses > 0)
     wanted = np.log(np.where(there, masses, 1) / point.members)
 
-    def apart(potentials: LongArray) -> LongArray:
+    def run_apart(potentials: LongArray) -> LongArray:
         return np.asarray(np.where(there, wanted - rows.spread(potentials), 0))
 
     for _ in range(_MOST_FITS):
-        moved = potentials + solver.fitted(apart(potentials)[heavy])
+        moved = potentials + solver.fitted(run_apart(potentials)[heavy])
         # `not <` also ends at NaN
-        if not (point.masses * apart(moved) ** 2).sum() < (point.masses * apart(potentials) ** 2).sum():
+        if not (point.masses * run_apart(moved) ** 2).sum() < (point.masses * run_apart(potentials) ** 2).sum():
             break
         potentials = moved
     return potentials

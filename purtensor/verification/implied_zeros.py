@@ -9,7 +9,7 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse as sp
 
-from purtensor._interrupts import apart
+from purtensor._interrupts import run_apart
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.verification.elimination import MOST_WORK, correct, profiles_of
 from purtensor.verification.evidence import Evidence
@@ -123,7 +123,7 @@ def _proposal(rows: IntArray, targets: FloatArray, zeros: IntArray) -> FloatArra
     columns = np.tile(np.arange(profiles), constraints)
     transposed = sp.csr_array((np.ones(rows.size), (columns, rows.reshape(-1))), shape=(profiles, count))
     capped = sp.csr_array((np.ones(extra), (zeros, np.arange(extra))), shape=(profiles, extra))
-    found = apart(  # it does not hear Ctrl-C
+    found = run_apart(  # it does not hear Ctrl-C
         lambda: scipy.optimize.linprog(
             np.concatenate([_SHARPLY * targets, -np.ones(extra)]),
             A_ub=sp.hstack([-transposed, capped]),

@@ -9,7 +9,7 @@ import xarray as xr
 import purtensor as pt
 from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableError
 from purtensor.fairness.roles import Roles
-from purtensor.fairness.smoothing import _divided, smoothed
+from purtensor.fairness.smoothing import _split_folds, smooth_counts
 
 ROLES: dict[str, Any] = {"response": "y", "protected": "s"}
 OF = Roles("y", ("s",), ("a", "b"))
@@ -54,13 +54,13 @@ def test_smooth__its_projection_predicts_better_than_that_of_the_data_at_exact_p
 def test_smoothed__has_the_people_of_the_counts_and_the_marginals_of_its_order() -> None:
     counts = additive(800)
     for order in (1, 2, None):
-        f = smoothed(counts, OF, order, 0.1)
+        f = smooth_counts(counts, OF, order, 0.1)
         people = pt.marginal(pt.empirical(counts), ["s", "a", "b"])
         assert pt.total_variation(pt.marginal(f, ["s", "a", "b"]), people) < 1e-12
     plain = pt.regularize(counts, 0.1, response="y")
-    assert pt.total_variation(smoothed(counts, OF, None, 0.1), pt.predict(plain, people, response="y")) < 1e-12
+    assert pt.total_variation(smooth_counts(counts, OF, None, 0.1), pt.predict(plain, people, response="y")) < 1e-12
     # of order 1 the log-odds are a sum: what two categories of a differ by does not depend on s and b
-    odds = smoothed(counts, OF, 1, 0.1).to_series().unstack("y")
+    odds = smooth_counts(counts, OF, 1, 0.1).to_series().unstack("y")
     odds = np.log(odds[1] / odds[0]).unstack("a")
     np.testing.assert_allclose((odds[0] - odds[3]).dropna(), (odds[0] - odds[3]).dropna().iloc[0], atol=1e-6)
     assert float(odds.stack().std()) > 0.3
@@ -68,7 +68,7 @@ def test_smoothed__has_the_people_of_the_counts_and_the_marginals_of_its_order()
 
 def test_divided__everybody_is_in_one_part() -> None:
     counts = additive(1001)
-    parts = _divided(counts, 4, seed=3)
+    parts = _split_folds(counts, 4, seed=3)
     np.testing.assert_array_equal(sum(part.values for part in parts), counts.values)
     assert [int(part.sum()) for part in parts] == [250, 250, 250, 251]
     assert all((part.values >= 0).all() for part in parts)

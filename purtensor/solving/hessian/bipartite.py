@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from purtensor._threads import Chunk, added_up, chunks_of, for_each_chunk
+from purtensor._threads import Chunk, chunks_of, for_each_chunk, sum_chunks
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.indexing import put, take
 from purtensor.constraints.slabs import Slabs, local_codes, slab_of_rows
@@ -95,7 +95,7 @@ class Bipartite:
             ),
             self.chunks,
         )
-        matrix, vector = added_up(matrices), added_up(vectors)
+        matrix, vector = sum_chunks(matrices), sum_chunks(vectors)
         gathered = rhs[self.coupling_rows]
         if self.one_cell_a_row:
             return matrix, gathered + vector

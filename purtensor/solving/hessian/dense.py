@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from purtensor._threads import added_up, chunks_of, for_each_chunk
+from purtensor._threads import chunks_of, for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.kernels.newton.dense import add_pairs
@@ -76,7 +76,7 @@ class Dense:
         # in rounds, so that each part is summed in one order whatever the number of threads
         for first in range(0, len(chunks), lanes):
             for_each_chunk(work, chunks[first : first + lanes])
-        return np.asarray(added_up(parts))
+        return np.asarray(sum_chunks(parts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

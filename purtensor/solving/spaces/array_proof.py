@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from purtensor._threads import Chunk, added_up, chunks_of, for_each_chunk
+from purtensor._threads import Chunk, chunks_of, for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.kernels.newton.proof import UNIT, add_misses, add_proof
@@ -84,7 +84,7 @@ def proof_sums(
         )
 
     for_each_chunk(work, chunks)
-    upper, gap, distance, left = (float(one) * UPWARD / total for one in added_up(found)[:4])
+    upper, gap, distance, left = (float(one) * UPWARD / total for one in sum_chunks(found)[:4])
     gap += _underflowed(problem, masses, potentials) / total
     # half of the L1 distance; `left` counts twice, in the cells and by what it adds to the total
     distance = 0.5 * (distance + 2.0 * left + 2.0**-40 * (distance + abs(moved) / total))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from purtensor._threads import added_up, for_each_chunk
+from purtensor._threads import for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray
 from purtensor.kernels.newton.near_proof import LARGEST, NUMBERS, SUMS, add_near
 from purtensor.kernels.newton.proof import UNIT
@@ -67,7 +67,7 @@ def write_moves(
         add_near(masses, problem.index, problem.offsets, potentials, weights, unsure, away, begin, end, moves, found[c])
 
     for_each_chunk(work, chunks)
-    return moves, Near(*added_up(found)[:SUMS].tolist(), *found[:, SUMS:].max(axis=0).tolist())
+    return moves, Near(*sum_chunks(found)[:SUMS].tolist(), *found[:, SUMS:].max(axis=0).tolist())
 
 
 def near_sums(problem: Problem, near: Near, rest: Rest) -> Sums | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from purtensor._threads import added_up, for_each_chunk
+from purtensor._threads import for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.product_proof import SERIES, prove_blocks
 from purtensor.kernels.ipf.product_slabs import ROUND, leave_blocks, linear_sweep, write_masses
@@ -140,8 +140,8 @@ class ProductSpace(DenseSpace):
             ),
             chunks,
         )
-        table = added_up(parts)
-        largest, l1 = found[:, :2].max(), added_up(found)[2:4].max()
+        table = sum_chunks(parts)
+        largest, l1 = found[:, :2].max(), sum_chunks(found)[2:4].max()
         if self.product.of_cells is not None:
             gaps = np.abs(table - self.product.of_cells)
             largest, l1 = max(largest, gaps.max()), max(l1, gaps.sum())
@@ -229,7 +229,7 @@ class ProductSpace(DenseSpace):
             )
 
         for_each_chunk(work, chunks)
-        return float(added_up(missed)), added_up(parts)
+        return float(sum_chunks(missed)), sum_chunks(parts)
 
     def _prove(self, tilts: FloatArray, tilts_a: FloatArray, tilts_b: FloatArray) -> Certificate:
         """Return what the feasible point proves that the tilts lead to (notes/certificate.md, equations 6 to 9).
@@ -261,12 +261,12 @@ class ProductSpace(DenseSpace):
             )
 
         for_each_chunk(lambda n, begin, end: prove(n, begin, end, tilts, closes=False), chunks)
-        extra, left = self._close_rectangles(added_up(parts[0, :-1]), added_up(parts[1, :-1]))
+        extra, left = self._close_rectangles(sum_chunks(parts[0, :-1]), sum_chunks(parts[1, :-1]))
         prove(len(chunks), closing // WIDTH, closing // WIDTH + 1, extra, closes=True)
-        left = max(left, *added_up(out[:-1])[6:8])
+        left = max(left, *sum_chunks(out[:-1])[6:8])
         largest, upper, gap, size, moved, rest = (
             float(out[:, 0].max()),
-            *(float(one) for one in added_up(out)[1:6] / self.total * UPWARD),
+            *(float(one) for one in sum_chunks(out)[1:6] / self.total * UPWARD),
         )
         # the proof's series holds for small tilts only, and no mass may have vanished
         if not (largest < SERIES and found.lowest > EMPTIED_SHARE * self._scale and left <= NEGLIGIBLE * self.total):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from purtensor._threads import added_up, for_each_chunk
+from purtensor._threads import for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.ipf.product_proof import SERIES
 from purtensor.kernels.ipf.two_way_proof import heaviest_tree, prove_line, prove_rows, route, sum_exactly
@@ -162,7 +162,7 @@ class TwoWaySpace(DenseSpace):
             least[n] = write_masses(sweeps.base, sweeps.u, sweeps.v, columns, begin, end, cells, of_a, parts[n])
 
         for_each_chunk(write, chunks)
-        of_b = added_up(parts)[:columns]
+        of_b = sum_chunks(parts)[:columns]
         # products that leave the range of float64 are for the logarithms of the general form
         if not least.min() > _TINIEST:
             raise NotOfProduct
@@ -228,7 +228,7 @@ class TwoWaySpace(DenseSpace):
             for_each_chunk(
                 lambda n, begin, end: gram_product(masses, padded, of_a, begin, end, of_rows, parts[n]), chunks
             )
-            return np.asarray(added_up(parts)[: len(of_b)])
+            return np.asarray(sum_chunks(parts)[: len(of_b)])
 
         shares = of_b / of_b.sum()
         left = gaps[rows:] - np.einsum("ij,i->j", masses[:, : len(of_b)], gaps[:rows] / of_a)
@@ -319,8 +319,8 @@ class TwoWaySpace(DenseSpace):
         prove_line(masses, ones, others, rests, _ROUNDING, parts[-2])
         prove_line(masses, ones, others, np.zeros_like(rests), _ROUNDING, parts[-1])
         sums = parts.sum(axis=2)
-        upper, gap = ((added_up(sums[:-1]) - sums[-1]) / self.total)[1:3]
-        size, moved = (added_up(sums[:-2]) / self.total)[3:]
+        upper, gap = ((sum_chunks(sums[:-1]) - sums[-1]) / self.total)[1:3]
+        size, moved = (sum_chunks(sums[:-2]) / self.total)[3:]
         return float(parts[:, 0].max()), float(upper), float(gap), float(size), float(moved)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import xarray as xr
 
-from purtensor._interrupts import undisturbed
+from purtensor._interrupts import hold_interrupts
 from purtensor._optional import require_package
 from purtensor.errors import FileFormatError, InvalidTableError, StoreError
 from purtensor.tables.io.atomic import replace_file
@@ -55,7 +55,7 @@ def write_dataset(dataset: xr.Dataset, path: str | os.PathLike[str]) -> None:
     require_memory(_TO_OPEN + sealed.nbytes, f"writing {os.fspath(path)}")
     with replace_file(path) as temporary:
         try:
-            with undisturbed():
+            with hold_interrupts():
                 sealed.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=encoding)
         except (OSError, RuntimeError) as error:  # of a full disk the library says "HDF error", or "permission denied"
             raise StoreError(
@@ -83,17 +83,17 @@ def read_dataset(path: str | os.PathLike[str]) -> xr.Dataset:
     what = f"reading {os.fspath(path)}"
     require_memory(_TO_OPEN + os.stat(path).st_size, what)
     with reading(path, "NetCDF"):
-        with undisturbed():
+        with hold_interrupts():
             # as it was written: xarray would make times of some numbers, and NaN of others
             opened = xr.open_dataset(path, engine="netcdf4", decode_times=False, mask_and_scale=False)
         try:
             require_memory(2 * opened.nbytes, what)  # as declared: few bytes on disk may stand for very many
             for variable in opened.variables.values():
-                with undisturbed():
+                with hold_interrupts():
                     variable.load()
             dataset = opened.load()
         finally:
-            with undisturbed():
+            with hold_interrupts():
                 opened.close()
         found = content_hash(dataset, ignored=("content_hash",))
     if dataset.attrs.get("format") != FORMAT or "content_hash" not in dataset.attrs:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from purtensor._threads import added_up, for_each_chunk
+from purtensor._threads import for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.grouped_sweeps import (
     fit_group,
@@ -144,13 +144,13 @@ class MergedSweeps(Sweeper):
         # a table for each chunk, added in order: the same bits whatever the number of threads
         tables = np.zeros((len(chunks), len(self.table)))
         for_each_chunk(lambda c, b, e: pass_over_units(groups, g, self.units, self.factors, b, e, tables[c]), chunks)
-        self.table[:] = added_up(tables)
+        self.table[:] = sum_chunks(tables)
 
     def _sums(self, g: int) -> FloatArray:
         groups, chunks = self.merged.groups, self.merged.chunks
         tables = np.zeros((len(chunks), len(self.table)))
         for_each_chunk(lambda c, b, e: sum_group(groups, g, self.units, b, e, tables[c]), chunks)
-        return np.asarray(added_up(tables))
+        return np.asarray(sum_chunks(tables))
 
     def _rebuild(self) -> None:
         """Write the masses at the potentials `t`, and the sums of the first group's cells."""

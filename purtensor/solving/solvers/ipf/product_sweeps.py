@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from purtensor._threads import Chunk, added_up, chunks_of, for_each_chunk
+from purtensor._threads import Chunk, chunks_of, for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.ipf.product_slabs import copy_blocks
 from purtensor.kernels.ipf.slab_runs import Plan, Source
@@ -112,7 +112,7 @@ def copy_to_blocks(cells: FloatArray, chunks: tuple[Chunk, ...], scale: float = 
     for_each_chunk(
         lambda n, begin, end: copy_blocks(flat, starts, cells.shape[2], scale, begin, end, base, found[n]), chunks
     )
-    total, least = float(added_up(found)[0]), float(found[:, 1].min())
+    total, least = float(sum_chunks(found)[0]), float(found[:, 1].min())
     if not (least > _LOWEST * max(1.0, total) and total < _HIGHEST):  # also where one is not a number
         raise NotOfProduct
     return base, total

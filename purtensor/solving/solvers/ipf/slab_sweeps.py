@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from purtensor._threads import added_up, for_each_chunk
+from purtensor._threads import for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.slab_runs import (
     SWEEPS_PER_LOOK,
@@ -171,7 +171,7 @@ class OnePass(Sweeper):
         tables = np.zeros((len(chunks), *state.table.shape))
         for_each_chunk(lambda c, b, e: pass_over(layout, state, self.now, steps, b, e, tables[c]), chunks)
         if steps != ONLY_A:
-            state.table[:] = added_up(tables)
+            state.table[:] = sum_chunks(tables)
 
     def _measure_cells(self) -> tuple[FloatArray, FloatArray]:
         """Return the sums of the cells and the misses of A and of B."""
@@ -179,7 +179,7 @@ class OnePass(Sweeper):
         tables = np.empty((len(chunks), *state.table.shape))
         misses = np.empty((len(chunks), 4))
         for_each_chunk(lambda c, b, e: measure_blocks(layout, state, self.now, b, e, tables[c], misses[c]), chunks)
-        return added_up(tables), np.concatenate([misses[:, :2].max(axis=0), added_up(misses[:, 2:])])
+        return sum_chunks(tables), np.concatenate([misses[:, :2].max(axis=0), sum_chunks(misses[:, 2:])])
 
     def sum_rows(self, part: Callable[[int, int], float]) -> float:
         """Return the sum over the chunks, added in their order."""
@@ -189,7 +189,7 @@ class OnePass(Sweeper):
             parts[c] = part(b, e)
 
         for_each_chunk(work, self.crossing.chunks)
-        return float(added_up(parts))
+        return float(sum_chunks(parts))
 
     def _add_logarithms(self, t: FloatArray) -> None:
         layout, state = self.crossing.layout, self.state

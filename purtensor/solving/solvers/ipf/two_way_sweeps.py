@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from purtensor._threads import Chunk, added_up, chunks_of, for_each_chunk
+from purtensor._threads import Chunk, chunks_of, for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.kernels.ipf.stopping import Goal
@@ -204,7 +204,7 @@ class TwoWaySweeps(Sweeper):
             ),
             self.layout.chunks,
         )
-        self.sums = added_up(parts)
+        self.sums = sum_chunks(parts)
         return missed
 
     def may_be_met(self, goal: Goal) -> bool:
