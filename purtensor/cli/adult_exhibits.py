@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 
+import purtensor as pt
 from purtensor.cli.output import name_files
-from purtensor.plots.disparity import plot_disparity_ratios
 from purtensor.plots.save_figure import save_figure
-from purtensor.plots.survey import plot_prevalences
 from purtensor.report.page import Exhibit
-from purtensor.studies.adult_numbers import by_unseen_rule, costs, data_ratios, decision_rates, prevalences
-from purtensor.studies.adult_study import DISTRIBUTIONS, DRAWN, POSITIVE, REFERENCE, AdultStudy
+from purtensor.studies.adult_numbers import by_unseen_rule, data_ratios, decision_rates, prevalences
+from purtensor.studies.adult_study import DRAWN, POSITIVE, REFERENCE, AdultStudy
 
 NAMES = {"f": "data, f", "P": "P", "PU": "PU", "PUR": "PUR", "MaxEnt": "MaxEnt-PUR"}
 PICTURES = {
@@ -51,7 +49,9 @@ ATTRIBUTES = {"age_group": "age group"}
 
 def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
     """Draw and write every figure, and yield it for the report."""
-    axes = plot_prevalences(prevalences(study), names=ATTRIBUTES, title="Who is in the Adult data? 46,043 people")
+    axes = pt.plots.plot_prevalences(
+        prevalences(study), names=ATTRIBUTES, title="Who is in the Adult data? 46,043 people"
+    )
     vector, _ = save_figure(axes, folder / "prevalences", title="Adult: prevalences")
     yield Exhibit(
         "Prevalences",
@@ -68,7 +68,7 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
         numbers=name_files("data_ratios"),
     )
     for sample, (name, title, text, paper) in PICTURES.items():
-        if any(d.sample == sample for d in study.disparities):
+        if sample in set(study.disparities["sample"]):
             vector, _ = save_figure(picture(study, sample, title), folder / name, title=title)
             yield Exhibit(title, text, paper, vector, numbers=name_files("disparities"))
     yield Exhibit(
@@ -104,47 +104,36 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
         "Costs and certificates",
         "Divergence from f and utility errors in nats; residual and proved bound on the distance to the exact "
         "projection (total variation), both for total mass 1.",
-        table=costs(study).replace({"distribution": NAMES}).rename(columns=COST_NAMES),
+        table=study.costs.replace({"distribution": NAMES}).rename(columns=COST_NAMES),
         numbers=name_files("costs"),
     )
 
 
 def with_errors(study: AdultStudy) -> pd.DataFrame:
     """Return the ratios in each distribution and on the test split, a line per group, each with its standard error."""
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
-    noise = {"bootstrap": study.bootstrap, "simulated splits": study.noise}
-    for d in study.disparities:
-        if d.sample in ("itself", "test"):
-            row = rows.setdefault((d.distribution, d.group), {"distribution": NAMES[d.distribution], "group": d.group})
-            # beyond nine digits there is what the solver leaves, and no error of sampling
-            error = float("nan") if d.standard_error is None else round(d.standard_error, 9)
-            row |= {f"ratio, {d.sample}": d.ratio, f"standard error, {d.sample}": error}
-            if d.sample == "test":
-                at = study.groups.index((d.gender, d.race))
-                row |= {name: known[d.distribution][at] for name, known in noise.items() if d.distribution in known}
-    return pd.DataFrame(rows.values())
+    # beyond nine digits there is what the solver leaves, and no error of sampling
+    numbers = {
+        f"{number}, {sample}": study.pick(sample, column).round(digits).T.stack()
+        for sample in ("itself", "test")
+        for number, column, digits in (("ratio", "ratio", 17), ("standard error", "standard_error", 9))
+    }
+    for name, known in (("bootstrap", study.bootstrap), ("simulated splits", study.noise)):
+        if known:
+            groups = study.pick("test").index
+            numbers[name] = pd.DataFrame(known, index=groups).rename_axis(columns="distribution").T.stack()
+    return pd.DataFrame(numbers).reindex(numbers["ratio, test"].index).reset_index().replace({"distribution": NAMES})
 
 
 def picture(study: AdultStudy, sample: str, title: str) -> Axes:
     """Return the picture of the disparity ratios in one sample."""
-    found = [d for d in study.disparities if d.sample == sample]
-    ratios, deviations = (
-        pd.DataFrame(
-            {name: {d.group: getattr(d, value) for d in found if d.distribution == name} for name in DISTRIBUTIONS}
-        )
-        for value in ("ratio", "deviation" if sample in DRAWN else "standard_error")
-    )
+    ratios = study.pick(sample).sort_values("f", ascending=False)
+    deviations = study.pick(sample, "deviation" if sample in DRAWN else "standard_error").loc[ratios.index]
     has_bars = bool(deviations.notna().to_numpy().any())
-    order = ratios["f"].sort_values(ascending=False).index
     compared = f"P({POSITIVE} | group) / P({POSITIVE} | {', '.join(REFERENCE.values())})"
     if sample in DRAWN:
         compared += f"; bars: one standard deviation over {study.data_sets} data sets"
     elif has_bars:
         compared += "; bars: one standard error"
-    return plot_disparity_ratios(
-        ratios.loc[order],
-        deviations=deviations.loc[order] if has_bars else None,
-        names=NAMES,
-        title=title,
-        compared=compared,
+    return pt.plots.plot_disparity_ratios(
+        ratios, deviations=deviations if has_bars else None, names=NAMES, title=title, compared=compared
     )

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pandas as pd
 
+import purtensor as pt
 from purtensor.cli.adult_exhibits import NAMES, exhibits
 from purtensor.cli.installation import list_versions
-from purtensor.cli.output import bar, show_claims, show_facts, show_frame, show_table, write_frames
-from purtensor.projection.files import save
+from purtensor.cli.output import bar, show_claims, show_facts, show_frame, write_frames
 from purtensor.report.page import Part, Report, write_report
 from purtensor.studies.adult import study_adult
 from purtensor.studies.adult_claims import claims
-from purtensor.studies.adult_numbers import by_unseen_rule, costs, data_ratios, decision_rates, disparities, prevalences
-from purtensor.studies.adult_study import DISTRIBUTIONS, POSITIVE, PROTECTED, REFERENCE, AdultStudy, Disparity
+from purtensor.studies.adult_numbers import by_unseen_rule, data_ratios, decision_rates, prevalences
+from purtensor.studies.adult_study import POSITIVE, PROTECTED, REFERENCE, AdultStudy
 from purtensor.studies.claims import Claim, claims_frame
 from purtensor.studies.forests import FOREST
 from purtensor.studies.members import describe_failures
@@ -31,6 +31,8 @@ SAMPLES = {
     "synthetic": "in data drawn from it, mean(deviation in its digits)",
     "forest": "predicted by forests trained on such data, test split",
 }
+_GROUP = ", ".join(PROTECTED)
+_RATIO = f"{POSITIVE}: ratio to {', '.join(REFERENCE.values())}"
 SUMMARY = (
     "Income in the UCI Adult data is projected onto demographic parity (P), decision utility (U) and social realism "
     "(R): the nearest distribution in which income does not depend on gender and race. Everything is fitted on UCI's "
@@ -62,7 +64,7 @@ def run(arguments: argparse.Namespace) -> None:
     show_data_ratios(study)
     for sample, text in SAMPLES.items():
         show_disparities(study, sample, text)
-    show_costs(study)
+    show_costs(study.costs)
     show_decisions(decision_rates(study))
     show_claims(verdicts)
     report = write_report(as_report(study, verdicts, folder), folder / "report.html", command=arguments.typed)
@@ -75,11 +77,12 @@ def run(arguments: argparse.Namespace) -> None:
 
 def facts(study: AdultStudy) -> dict[str, str]:
     """Return what was computed from what."""
-    coded = encode(study.distributions["f"])
+    coded = encode(study.distributions[DATA])
+    washed_out = study.distributions[DATA].attrs["washed_out_share"]
     return {
         "persons": f"{float(study.train.sum()):,.0f} train, {float(study.test.sum()):,.0f} test",
         "profiles": f"{len(coded.values)} supported of {coded.domain.size}",
-        "lambda": f"{study.strength:g}, washed out {describe_washout(study):.3g} (lambda * profiles / N)",
+        "lambda": f"{study.strength:g}, washed out {washed_out:.3g} (lambda * profiles / N)",
         "unseen": f"{study.unseen_mass:.2e} of the test mass, on predictor profiles that are not in the train split: "
         f"{UNSEEN[study.unseen]}",
         "source": "UCI Adult (data set 2, CC BY 4.0), embedded; rows with a known workclass",
@@ -88,54 +91,38 @@ def facts(study: AdultStudy) -> dict[str, str]:
     }
 
 
-def describe_washout(study: AdultStudy) -> float:
-    """Return the pseudo-counts over the counts, lambda * profiles / N."""
-    return float(study.distributions[DATA].attrs["washed_out_share"])
-
-
 def show_data_ratios(study: AdultStudy) -> None:
     """Print the disparity ratios of the data as they are, a line per protected profile."""
-    frame = data_ratios(study).set_index("group").map("{:.4f}".format).rename_axis(", ".join(PROTECTED)).reset_index()
-    show_frame(f"{POSITIVE}: ratio to {', '.join(REFERENCE.values())}; of all people, and of each split", frame)
+    frame = data_ratios(study).set_index("group").map("{:.4f}".format).rename_axis(_GROUP).reset_index()
+    show_frame(f"{_RATIO}; of all people, and of each split", frame)
 
 
 def show_disparities(study: AdultStudy, sample: str, text: str) -> None:
-    """Print the disparity ratios of one sample, a line per protected profile."""
-    found = {(d.group, d.distribution): d for d in study.disparities if d.sample == sample}
-    groups = list(dict.fromkeys(group for group, _ in found))
-    rows = [(group, *(_ratio(found[group, name]) for name in DISTRIBUTIONS)) for group in groups]
-    title = f"{POSITIVE}: ratio to {', '.join(REFERENCE.values())}; {text}"
-    if rows:
-        show_table(title, (", ".join(PROTECTED), *(NAMES[name] for name in DISTRIBUTIONS)), rows)
+    """Print the disparity ratios of one sample, a line per protected profile, with their spreads in its digits."""
+    if sample in set(study.disparities["sample"]):
+        ratios = study.pick(sample).map("{:.3f}".format)
+        spreads = study.pick(sample, "standard_error" if sample == "itself" else "deviation")
+        shown = ratios + spreads.map(lambda spread: "" if pd.isna(spread) else f"({1000 * spread:.0f})")
+        show_frame(f"{_RATIO}; {text}", shown.rename(columns=NAMES).rename_axis(_GROUP).reset_index())
 
 
-def _ratio(disparity: Disparity) -> str:
-    shown = f"{disparity.ratio:.3f}"
-    spread = disparity.standard_error if disparity.sample == "itself" else disparity.deviation
-    return shown if spread is None else f"{shown}({1000 * spread:.0f})"
-
-
-def _above_rounding(miss: float | None) -> str:
+def _above_rounding(miss: float) -> str:
     """Return a miss in words; what is below 1e-15 is rounding, which differs from one machine to the next."""
-    return "" if miss is None else f"{miss:.1e}" if miss >= 1e-15 else "< 1e-15"
+    return "" if pd.isna(miss) else f"{miss:.1e}" if miss >= 1e-15 else "< 1e-15"
 
 
-def show_costs(study: AdultStudy) -> None:
+def show_costs(costs: pd.DataFrame) -> None:
     """Print what each projection costs and how well it is solved."""
-    rows = [
-        (
-            NAMES[cost.distribution],
-            f"{cost.divergence:.9f}",
-            f"{cost.utility_error_train:.2e}",
-            f"{cost.utility_error_test:.2e}",
-            _above_rounding(cost.residual),
-            _above_rounding(cost.tv_bound),
-            "" if cost.sweeps is None else str(cost.sweeps),
-        )
-        for cost in study.costs
-    ]
-    columns = ("", "KL paid", "error train", "error test", "residual", "TV proved", "sweeps")
-    show_table("KL(q || f) and utility error in nats; residual and distance for total mass 1", columns, rows)
+    columns = {
+        "": costs["distribution"].map(NAMES),
+        "KL paid": costs["divergence"].map("{:.9f}".format),
+        "error train": costs["utility_error_train"].map("{:.2e}".format),
+        "error test": costs["utility_error_test"].map("{:.2e}".format),
+        "residual": costs["residual"].map(_above_rounding),
+        "TV proved": costs["tv_bound"].map(_above_rounding),
+        "sweeps": costs["sweeps"].map(lambda sweeps: "" if pd.isna(sweeps) else f"{sweeps:.0f}"),
+    }
+    show_frame("KL(q || f) and utility error in nats; residual and distance for total mass 1", pd.DataFrame(columns))
 
 
 def show_decisions(rates: pd.DataFrame) -> None:
@@ -149,11 +136,11 @@ def write_files(study: AdultStudy, folder: Path) -> list[Path]:
     written = []
     for name, table in study.distributions.items():
         written += [folder / f"{name}.csv", folder / f"{name}.nc"]
-        save(table, written[-2])
-        save(study.projections.get(name, table), written[-1])
+        pt.save(table, written[-2])
+        pt.save(study.projections.get(name, table), written[-1])
     frames = {
-        "disparities": disparities(study),
-        "costs": costs(study),
+        "disparities": study.disparities,
+        "costs": study.costs,
         "prevalences": prevalences(study),
         "decisions": decision_rates(study),
         "by_unseen_rule": by_unseen_rule(study),

@@ -10,33 +10,29 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
+import purtensor as pt
 from purtensor._options import check_choice
-from purtensor._typing import FloatArray, Profile, Table
-from purtensor.datasets.uci_adult import adult
-from purtensor.errors import InvalidOptionError
-from purtensor.fairness.disparity import utility_error
+from purtensor._typing import FloatArray, Table
 from purtensor.fairness.errors_on_others import errors_on_others
-from purtensor.fairness.predict import predict
 from purtensor.fairness.rates import FOUR_FIFTHS
-from purtensor.information import kl_divergence
 from purtensor.projection.executing import Failure
-from purtensor.projection.result import Projection
-from purtensor.solving.solvers.ipf.solver import IPF
-from purtensor.studies.adult_drawn import Drawing, Splits, bootstrap_errors, learn, others, reference, simulated_splits
+from purtensor.studies.adult_drawn import Drawing, Splits, bootstrap_errors, learn, simulate_splits
 from purtensor.studies.adult_study import (
     DISTRIBUTIONS,
     POSITIVE,
+    PROTECTED,
     REFERENCE,
     RESPONSE,
     ROLES,
     AdultStudy,
-    Cost,
-    Disparity,
     ratios,
 )
 from purtensor.studies.population import DRAWN_FROM, UNSEEN, Population, population_of
 from purtensor.studies.projections import DATA, QUESTIONS, errors_of, project_question
-from purtensor.tables.regularize import empirical, regularize
+
+_COLUMNS = ["distribution", "sample", *PROTECTED, "ratio", "deviation", "standard_error", "lowest", "share_below"]
 
 
 def study_adult(
@@ -85,19 +81,19 @@ def study_adult(
         `data_sets` is negative, or 1, which has no fluctuation; another word for `drawn_from` or `unseen`.
     """
     if data_sets < 0 or data_sets == 1:
-        raise InvalidOptionError(f"data_sets must be 2 or more, or 0 for none, got {data_sets}")
+        raise pt.InvalidOptionError(f"data_sets must be 2 or more, or 0 for none, got {data_sets}")
     check_choice("drawn_from", drawn_from, tuple(DRAWN_FROM))
     check_choice("unseen", unseen, tuple(UNSEEN))
-    train, test = adult(split="train"), adult(split="test")
-    data_of = {"train": empirical(train), "test": empirical(test)}
-    f = regularize(train, strength, response=RESPONSE)
+    train, test = pt.datasets.adult(split="train"), pt.datasets.adult(split="test")
+    f = pt.regularize(train, strength, response=RESPONSE)
     projections = {}
     for name in QUESTIONS:
         on_step(f"projecting onto {name}")
-        projections[name] = project_question(f, name, **ROLES, solver=IPF())  # the paper's solver
+        projections[name] = project_question(f, name, **ROLES, solver=pt.IPF())  # the paper's solver
     distributions = {DATA: f, **{name: projection.table for name, projection in projections.items()}}
+    data_of = {"train": pt.empirical(train), "test": pt.empirical(test)}
     predictions = {
-        (name, split): predict(table, data, response=RESPONSE, unseen=unseen)
+        (name, split): pt.predict(table, data, response=RESPONSE, unseen=unseen)
         for name, table in distributions.items()
         for split, data in data_of.items()
     }
@@ -119,29 +115,39 @@ def study_adult(
     )
     learned = learn(drawing, distributions, on_member) if data_sets else {}
     on_step("simulating training and test sets")
-    splits = simulated_splits(drawing) if data_sets else Splits({}, {}, float("nan"))
+    splits = simulate_splits(drawing) if data_sets else Splits({}, {}, float("nan"))
     on_step("drawing both splits again")
     resampled = bootstrap_errors(drawing) if data_sets else {}
+    rows = [
+        *_disparities_of_tables(distributions, predictions, _standard_errors(f, projections, test)),
+        *_disparities_of_draws(learned, population),
+    ]
+    costs = [
+        {
+            "distribution": name,
+            "divergence": pt.kl_divergence(table, f),
+            **{
+                f"utility_error_{split}": pt.utility_error(data, predictions[name, split], **ROLES)
+                for split, data in data_of.items()
+            },
+            **({} if name == DATA else _evidence(projections[name])),
+        }
+        for name, table in distributions.items()
+    ]
     return AdultStudy(
         strength=strength,
         train=train,
         test=test,
         distributions=distributions,
         projections=projections,
-        disparities=(
-            *_disparities_of_tables(distributions, predictions, _standard_errors(f, projections, population, test)),
-            *_disparities_of_draws(learned, population),
-        ),
-        costs=tuple(
-            _cost(f, name, table, projections.get(name), _utility_errors(data_of, name, predictions))
-            for name, table in distributions.items()
-        ),
+        disparities=pd.DataFrame(rows, columns=_COLUMNS),
+        costs=pd.DataFrame(costs),
         unseen_mass=float(predictions[DATA, "test"].attrs["unseen_mass"]),
         drawn_from=drawn_from,
         unseen=unseen,
         data_sets=data_sets,
         seed=seed,
-        groups=tuple(group for _, group in others(population)),
+        groups=tuple(population.groups[s] for s in population.compare_with(REFERENCE)[1]),
         noise=splits.noise,
         simulated_off=splits.off,
         bootstrap=resampled,
@@ -151,70 +157,54 @@ def study_adult(
     )
 
 
-def _disparities_of_draws(learned: Mapping[str, FloatArray], population: Population) -> Iterator[Disparity]:
+def _evidence(projection: pt.Projection) -> dict[str, float]:
+    return {"residual": projection.residual, "tv_bound": projection.tv_bound, "sweeps": projection.iterations}
+
+
+def _disparities_of_draws(learned: Mapping[str, FloatArray], population: Population) -> Iterator[dict[str, object]]:
     """Yield mean and standard deviation of the disparity ratios of generated data, and of forests trained on them."""
+    reference, others = population.compare_with(REFERENCE)
     for sample, values in learned.items():
         for d, name in enumerate(DISTRIBUTIONS):
-            for s, (gender, race) in others(population):
-                ratio = values[:, d, s] / values[:, d, reference(population)]
-                yield Disparity(
-                    name,
-                    sample,
-                    gender,
-                    race,
-                    float(ratio.mean()),
-                    float(ratio.std(ddof=1)),
-                    lowest=float(ratio.min()),
-                    share_below=float((ratio < FOUR_FIFTHS).mean()),
-                )
+            for s in others:
+                ratio = values[:, d, s] / values[:, d, reference]
+                yield {
+                    "distribution": name,
+                    "sample": sample,
+                    **dict(zip(PROTECTED, population.groups[s], strict=True)),
+                    "ratio": float(ratio.mean()),
+                    "deviation": float(ratio.std(ddof=1)),
+                    "lowest": float(ratio.min()),
+                    "share_below": float((ratio < FOUR_FIFTHS).mean()),
+                }
 
 
 def _disparities_of_tables(
     distributions: Mapping[str, Table],
     predictions: Mapping[tuple[str, str], Table],
-    errors: Mapping[tuple[str, str, Profile], float],
-) -> Iterator[Disparity]:
+    errors: Mapping[tuple[str, str], pd.Series[float]],
+) -> Iterator[dict[str, object]]:
     for name, table in distributions.items():
         tables = {"itself": table, "train": predictions[name, "train"], "test": predictions[name, "test"]}
         for where, predicted in tables.items():
-            for (gender, race), ratio in ratios(predicted).items():
-                error = errors.get((name, where, (gender, race)))
-                yield Disparity(name, where, gender, race, ratio, standard_error=error)
+            known = errors.get((name, where))
+            for group, ratio in ratios(predicted).items():
+                yield {
+                    "distribution": name,
+                    "sample": where,
+                    **dict(zip(PROTECTED, group, strict=True)),
+                    "ratio": ratio,
+                    "standard_error": None if known is None else float(known[POSITIVE, *group]),
+                }
 
 
 def _standard_errors(
-    f: Table, projections: Mapping[str, Projection], population: Population, test: Table
-) -> dict[tuple[str, str, Profile], float]:
-    """Return the standard errors of ratios by distribution, sample and group: of itself, and of the test split."""
-    size = round(f.attrs["total"])
+    f: Table, projections: Mapping[str, pt.Projection], test: Table
+) -> dict[tuple[str, str], pd.Series[float]]:
+    """Return the standard errors of ratios by distribution and sample: of itself, and of the test split."""
     compared: dict[str, Any] = {**ROLES, "reference": REFERENCE}
     errors = {}
-    for name, known in errors_of(f, projections, size=size, **ROLES).items():
-        samples = {
-            "itself": known.disparity_ratio(**compared),
-            "test": errors_on_others(known, test, ratio=True, **compared),
-        }
-        for where, found in samples.items():
-            of_profiles = found.to_series()
-            errors.update(
-                {(name, where, group): float(of_profiles[POSITIVE, *group]) for _, group in others(population)}
-            )
+    for name, known in errors_of(f, projections, size=round(f.attrs["total"]), **ROLES).items():
+        errors[name, "itself"] = known.disparity_ratio(**compared).to_series()
+        errors[name, "test"] = errors_on_others(known, test, ratio=True, **compared).to_series()
     return errors
-
-
-def _cost(f: Table, name: str, table: Table, projection: Projection | None, errors: Mapping[str, float]) -> Cost:
-    return Cost(
-        name,
-        divergence=kl_divergence(table, f),
-        utility_error_train=errors["train"],
-        utility_error_test=errors["test"],
-        residual=None if projection is None else projection.residual,
-        tv_bound=None if projection is None else projection.tv_bound,
-        sweeps=None if projection is None else projection.iterations,
-    )
-
-
-def _utility_errors(
-    data_of: Mapping[str, Table], name: str, predictions: Mapping[tuple[str, str], Table]
-) -> dict[str, float]:
-    return {split: utility_error(data, predictions[name, split], **ROLES) for split, data in data_of.items()}

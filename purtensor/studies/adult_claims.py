@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 
-from purtensor._typing import FloatArray
 from purtensor.fairness.rates import FOUR_FIFTHS
-from purtensor.studies.adult_numbers import data_ratios, ratios_of
+from purtensor.studies.adult_numbers import data_ratios
 from purtensor.studies.adult_study import DISTRIBUTIONS, POSITIVE, AdultStudy
 from purtensor.studies.claims import (
     NOISE_WIDTH,
     Claim,
     Finding,
     Means,
-    average_claim,
     judge,
-    marginals_claim,
-    natural_claims,
-    removed_claim,
+    judge_average,
+    judge_classifiers,
+    judge_marginals,
+    judge_removal,
 )
 from purtensor.studies.projections import DATA
 
+# so many data sets show a case that one of twenty has, with a chance of 95 %
 SETS_THAT_SHOW = 60
-"""So many data sets show a case that one of twenty has, with a chance of 95 %."""
 
 
 def claims(study: AdultStudy) -> list[Claim]:
@@ -36,28 +36,28 @@ def claims(study: AdultStudy) -> list[Claim]:
     details = [_data_claim(study), _marginals_claim(study)]
     if study.data_sets:
         details = [
-            *_natural_claims(study),
+            *_claims_on_classifiers(study),
             _utility_claim(study),
-            *_generated_claims(study),
-            *_forest_claims(study),
-            *_four_fifths_claims(study),
+            *_claims_on_data(study),
+            *_claims_on_forests(study),
+            *_claims_on_four_fifths(study),
             *details,
         ]
     return details
 
 
-def _natural_claims(study: AdultStudy) -> Iterator[Claim]:
-    off = {name: ratios_of(study, name, "test")[0] - 1.0 for name in study.noise}
+def _claims_on_classifiers(study: AdultStudy) -> Iterator[Claim]:
+    off = {name: ratio.to_numpy() - 1.0 for name, ratio in study.pick("test").items()}
     # there is one test split: its error is that of a single set, known from the simulated ones
     means = {
         name: Means(off[name], noise, study.data_sets, _pairs(study), averaged=False)
         for name, noise in study.noise.items()
     }
-    yield from natural_claims(means, off[DATA])
+    yield from judge_classifiers(means, off[DATA])
     over_splits = Means(
         study.simulated_off["PUR"], study.noise["PUR"] / np.sqrt(study.data_sets), study.data_sets, _pairs(study)
     )
-    yield removed_claim(
+    yield judge_removal(
         "PUR", "PUR removes disparity on the mean of simulated test splits", over_splits, study.simulated_off[DATA]
     )
 
@@ -68,7 +68,7 @@ def _pairs(study: AdultStudy) -> list[str]:
 
 
 def _utility_claim(study: AdultStudy) -> Claim:
-    error = {cost.distribution: cost.utility_error_test for cost in study.costs}
+    error = study.costs.set_index("distribution")["utility_error_test"]
     difference = error["PUR"] - error[DATA]
     return judge(
         "The utility-based generalisation error of PUR is close to that of the data's own classifier",
@@ -78,20 +78,22 @@ def _utility_claim(study: AdultStudy) -> Claim:
     )
 
 
-def _generated_claims(study: AdultStudy) -> Iterator[Claim]:
-    off_data = ratios_of(study, DATA, "synthetic")[0] - 1.0
+def _claims_on_data(study: AdultStudy) -> Iterator[Claim]:
+    off = study.pick("synthetic") - 1.0
+    errors = study.pick("synthetic", "deviation") / np.sqrt(study.data_sets)
     for name in DISTRIBUTIONS[1:]:
-        ratio, deviation = ratios_of(study, name, "synthetic")
-        means = Means(ratio - 1.0, deviation / np.sqrt(study.data_sets), study.data_sets, _pairs(study))
-        yield average_claim(name, means, off_data)
+        means = Means(off[name].to_numpy(), errors[name].to_numpy(), study.data_sets, _pairs(study))
+        yield judge_average(name, means, off[DATA].to_numpy())
 
 
-def _forest_claims(study: AdultStudy) -> Iterator[Claim]:
-    off = {name: ratios_of(study, name, "forest")[0] - 1.0 for name in DISTRIBUTIONS}
-    noise = {name: _forest_noise(study, name) for name in DISTRIBUTIONS}
+def _claims_on_forests(study: AdultStudy) -> Iterator[Claim]:
+    off = {name: ratio.to_numpy() - 1.0 for name, ratio in study.pick("forest").items()}
+    # of a forest's ratio: the noise of its data and of splits, in quadrature
+    deviations = study.pick("forest", "deviation")
+    noise = {name: np.hypot(deviations[name].to_numpy(), study.noise[name]) for name in (DATA, "PUR")}
     statement = "Random forests trained on data generated from PUR stay within noise of ratio 1 on test data"
     means = Means(off["PUR"], noise["PUR"], study.data_sets, _pairs(study), averaged=False)
-    yield removed_claim("a forest on PUR data", statement, means, off[DATA])
+    yield judge_removal("a forest on PUR data", statement, means, off[DATA])
     widths = np.abs(off[DATA]) / noise[DATA]
     yield judge(
         "Random forests trained on data generated from f reproduce its disparity",
@@ -117,49 +119,33 @@ def _data_claim(study: AdultStudy) -> Claim:
     )
 
 
-def _four_fifths_claims(study: AdultStudy) -> Iterator[Claim]:
+def _claims_on_four_fifths(study: AdultStudy) -> Iterator[Claim]:
     """Yield what the paper says of single generated data sets, and of single forests, by the four-fifths rule."""
-    lowest, below = _lowest(study, "synthetic")
+    lowest, below = study.pick("synthetic", "lowest").min(), study.pick("synthetic", "share_below").mean()
     yield judge(
         "No data set generated from a projection has a ratio below four fifths",
         f"lowest ratios over {study.data_sets} data sets: {_list_values(lowest)}",
-        is_borne_out=not any(below[name] for name in DISTRIBUTIONS[1:]),
+        is_borne_out=not below[list(DISTRIBUTIONS[1:])].any(),
     )
-    lowest, below = _lowest(study, "forest")
+    lowest, below = study.pick("forest", "lowest").min(), study.pick("forest", "share_below").mean()
     details = f"lowest ratios {_list_values(lowest)}; shares of ratios below four fifths: {_list_values(below)}"
-    seen = [below[name] > 0 for name in ("P", "PU")]
     missing = Finding.FAILS if study.data_sets >= SETS_THAT_SHOW else Finding.UNTOLD
     yield Claim(
         "Forests trained on data generated from P and PU re-introduce disparity, in single cases below four fifths",
-        Finding.HOLDS if all(seen) else missing,
-        f"{details}; {np.mean([below[name] for name in ('P', 'PU')]):.1%} of P and PU together",
+        Finding.HOLDS if (below[["P", "PU"]] > 0).all() else missing,
+        f"{details}; {below[['P', 'PU']].mean():.1%} of P and PU together",
     )
     yield judge(
         "Forests trained on data generated from MaxEnt-PUR do not re-introduce it",
         details,
-        is_borne_out=below["MaxEnt"] == 0,
+        is_borne_out=bool(below["MaxEnt"] == 0),
     )
 
 
-def _lowest(study: AdultStudy, sample: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Return for each projection the lowest ratio of any group and data set, and the share of all below four fifths."""
-    found = [d for d in study.disparities if d.sample == sample and d.lowest is not None]
-    return (
-        {n: min(d.lowest for d in found if d.distribution == n and d.lowest is not None) for n in DISTRIBUTIONS},
-        {n: float(np.mean([d.share_below for d in found if d.distribution == n])) for n in DISTRIBUTIONS},
-    )
-
-
-def _list_values(values: Mapping[str, float]) -> str:
+def _list_values(values: pd.Series[float]) -> str:
     return ", ".join(f"{value:.3f} of {name}" for name, value in values.items() if name != DATA)
-
-
-def _forest_noise(study: AdultStudy, name: str) -> FloatArray:
-    """Return the standard error of a forest's ratio: the noise of its data and of splits, in quadrature."""
-    own = ratios_of(study, name, "forest")[1]
-    return np.hypot(own, study.noise.get(name, study.noise["PUR"]))
 
 
 def _marginals_claim(study: AdultStudy) -> Claim:
     misses = [projection.residual for projection in study.projections.values()]
-    return marginals_claim(np.array(misses), len(misses))
+    return judge_marginals(np.array(misses), len(misses))

@@ -9,21 +9,20 @@ from typing import Any
 
 import numpy as np
 
+import purtensor as pt
 from purtensor._typing import FloatArray, Table
-from purtensor.errors import InvalidTableError
-from purtensor.fairness.predict import predict
 from purtensor.projection.executing import Failure
-from purtensor.sampling.bootstrap import bootstrap
-from purtensor.studies.adult_study import PROTECTED, REFERENCE, RESPONSE, ROLES, ratios
+from purtensor.studies.adult_study import REFERENCE, RESPONSE, ROLES, ratios
 from purtensor.studies.forests import FOREST, Learning
 from purtensor.studies.members import identity, run_members
-from purtensor.studies.population import UNSEEN, Population, masses_to_draw_from, population_of
+from purtensor.studies.population import UNSEEN, masses_to_draw_from, population_of
 from purtensor.studies.projections import DATA, QUESTIONS, project_question
 from purtensor.studies.simulated import ENDINGS, METHOD, MODELS, VERDICTS, Simulation
-from purtensor.tables.regularize import regularize
 
+# separates the seed of the simulated splits from that of the data sets
 _SIMULATION = 1
-"""Separates the seed of the simulated splits from that of the data sets."""
+# of projections in the bootstrap: far below the noise that is measured
+TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,9 +57,18 @@ class Drawing:
         }
         return identity(settings, *(array for p in parts for array in (p.protected, p.unprotected, p.counts)))
 
-    def store(self, name: str) -> Path | None:
-        """Return the file that keeps the members of one simulation."""
-        return None if self.folder is None else self.folder / f"{name}-{self.identity[:16]}.npz"
+    def run(self, simulate: Any, name: str, seed: int, **options: Any) -> dict[str, Any]:
+        """Return the findings of all members of one simulation, which are kept in a file of this name."""
+        return run_members(
+            simulate,
+            self.data_sets,
+            seed=seed,
+            workers=self.workers,
+            store=None if self.folder is None else self.folder / f"{name}-{self.identity[:16]}.npz",
+            executor=self.executor,
+            on_failure=self.on_failure,
+            **options,
+        )
 
 
 def learn(
@@ -69,20 +77,13 @@ def learn(
     """Return p(>50K | s) of generated data and of forests, shape (data sets, distributions, protected profiles)."""
     parts = [population_of(table, **ROLES) for table in distributions.values()]
     if any(not np.array_equal(part.counts > 0, parts[0].counts > 0) for part in parts):
-        raise InvalidTableError("the projections have lost profiles of f; increase the strength of the regularization")
-    test = population_of(drawing.test, **ROLES)
+        raise pt.InvalidTableError(
+            "the projections have lost profiles of f; increase the strength of the regularization"
+        )
     size = round(float(drawing.train.sum()))
-    learning = Learning(parts[0], np.stack([part.counts for part in parts]), test, size)
-    return run_members(
-        learning,
-        drawing.data_sets,
-        seed=drawing.seed,
-        workers=drawing.workers,
-        store=drawing.store("data_sets"),
-        executor=drawing.executor,
-        on_member=on_member,
-        on_failure=drawing.on_failure,
-    )
+    masses = np.stack([part.counts for part in parts])
+    learning = Learning(parts[0], masses, population_of(drawing.test, **ROLES), size)
+    return drawing.run(learning, "data_sets", drawing.seed, on_member=on_member)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,44 +103,24 @@ class Splits:
     utility_noise: float
 
 
-def simulated_splits(drawing: Drawing) -> Splits:
+def simulate_splits(drawing: Drawing) -> Splits:
     """Return what natural classifiers of simulated train splits predict on simulated test splits."""
     population = population_of(drawing.train, **ROLES)
     train_size, test_size = (round(float(table.sum())) for table in (drawing.train, drawing.test))
     masses = masses_to_draw_from(population, drawing.strength, drawing.drawn_from)
     simulation = Simulation(population, masses, train_size, test_size, drawing.strength)
     seed = int(np.random.SeedSequence([drawing.seed, _SIMULATION]).generate_state(1)[0])
-    found = run_members(
-        simulation,
-        drawing.data_sets,
-        seed=seed,
-        workers=drawing.workers,
-        store=drawing.store("splits"),
-        executor=drawing.executor,
-        on_failure=drawing.on_failure,
-    )
+    found = drawing.run(simulation, "splits", seed)
     rule = list(UNSEEN).index(drawing.unseen)
+    reference, groups = population.compare_with(REFERENCE)
     # 1 is POSITIVE, the second of the two responses
     natural = found["natural"][:, rule, :, 1, :]
-    ratios = natural / natural[..., [reference(population)]]
-    groups = [s for s, _ in others(population)]
-    off = {name: np.nanmean(ratios[:, m, groups], axis=0) - 1.0 for m, name in enumerate(MODELS)}
-    noise = {name: np.nanstd(ratios[:, m, groups], axis=0, ddof=1) for m, name in enumerate(MODELS)}
-    return Splits(off, noise, float(np.nanstd(found["utility_error"][:, rule, MODELS.index("f")], ddof=1)))
-
-
-def reference(population: Population) -> int:
-    """Return the number of the protected profile that the others are compared with."""
-    return population.groups.index(tuple(REFERENCE[name] for name in PROTECTED))
-
-
-def others(population: Population) -> list[tuple[int, tuple[str, ...]]]:
-    """Return number and categories of the other protected profiles."""
-    return [(s, group) for s, group in enumerate(population.groups) if s != reference(population)]
-
-
-TOLERANCE = 1e-8
-"""Far below the noise that is measured."""
+    off = natural[..., groups] / natural[..., [reference]]
+    return Splits(
+        {name: np.nanmean(off[:, m], axis=0) - 1.0 for m, name in enumerate(MODELS)},
+        {name: np.nanstd(off[:, m], axis=0, ddof=1) for m, name in enumerate(MODELS)},
+        float(np.nanstd(found["utility_error"][:, rule, MODELS.index("f")], ddof=1)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,20 +138,20 @@ class PredictedRatios:
 
     def __call__(self, train: Table, test: Table) -> dict[tuple[str, ...], float]:
         """Return the ratios."""
-        f = regularize(train, self.strength, response=RESPONSE)
+        f = pt.regularize(train, self.strength, response=RESPONSE)
         tables = {DATA: f}
         for name in QUESTIONS:
             tables[name] = project_question(f, name, **ROLES, tolerance=TOLERANCE, certificate=False).table
         return {
             (name, *map(str, group)): ratio
             for name, table in tables.items()
-            for group, ratio in ratios(predict(table, test, response=RESPONSE, unseen=self.unseen)).items()
+            for group, ratio in ratios(pt.predict(table, test, response=RESPONSE, unseen=self.unseen)).items()
         }
 
 
 def bootstrap_errors(drawing: Drawing) -> Mapping[str, FloatArray]:
     """Return for each distribution the standard errors of its predicted ratios, in the order of the groups."""
-    found = bootstrap(
+    found = pt.bootstrap(
         (drawing.train, drawing.test),
         PredictedRatios(drawing.strength, drawing.unseen),
         times=drawing.data_sets,
@@ -180,7 +161,6 @@ def bootstrap_errors(drawing: Drawing) -> Mapping[str, FloatArray]:
     )
     if found.interrupted:
         raise KeyboardInterrupt
-    errors = found.standard_error
-    population = population_of(drawing.train, **ROLES)
-    groups = [group for _, group in others(population)]
+    errors, population = found.standard_error, population_of(drawing.train, **ROLES)
+    groups = [population.groups[s] for s in population.compare_with(REFERENCE)[1]]
     return {name: errors.loc[[(name, *group) for group in groups]].to_numpy() for name in (DATA, *QUESTIONS)}

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import numpy as np
 import pandas as pd
 
-from purtensor._typing import FloatArray, Table
-from purtensor.datasets.uci_adult import adult
+import purtensor as pt
+from purtensor._typing import FloatArray, Profile, Table
 from purtensor.fairness.decisions import RULES, decide
-from purtensor.fairness.predict import predict
 from purtensor.fairness.rates import accuracy, rates_by_group, smallest_ratios
 from purtensor.studies.adult_study import POSITIVE, RESPONSE, ROLES, AdultStudy, ratios
 from purtensor.studies.population import UNSEEN, conditionals, population_of, shares_of
 from purtensor.studies.projections import DATA
-from purtensor.tables.marginal import marginal
-
-
-def disparities(study: AdultStudy) -> pd.DataFrame:
-    """Return all disparity ratios, one per row."""
-    return pd.DataFrame([asdict(row) for row in study.disparities])
-
-
-def costs(study: AdultStudy) -> pd.DataFrame:
-    """Return what each projection costs and how well it is solved, one per row."""
-    return pd.DataFrame([asdict(row) for row in study.costs])
 
 
 def prevalences(study: AdultStudy) -> pd.DataFrame:
@@ -43,27 +29,18 @@ def prevalences(study: AdultStudy) -> pd.DataFrame:
 
 def data_of(study: AdultStudy) -> dict[str, Table]:
     """Return the counts of all people, and of the two splits."""
-    return {"all": adult(), "train": study.train, "test": study.test}
+    return {"all": pt.datasets.adult(), "train": study.train, "test": study.test}
 
 
 def data_ratios(study: AdultStudy) -> pd.DataFrame:
     """Return the disparity ratios of the data, a row per group: of all people, and of each split."""
     found = {name: ratios(table) for name, table in data_of(study).items()}
-    rows = [
-        {"group": ", ".join(group), **{name: of_groups[group] for name, of_groups in found.items()}}
-        for group in study.groups
-    ]
-    return pd.DataFrame(rows)
+    return _by_group(study, found).rename_axis("group").reset_index()
 
 
-def ratios_of(study: AdultStudy, distribution: str, sample: str) -> tuple[FloatArray, FloatArray]:
-    """Return the disparity ratios of one distribution in one sample, and their deviations (NaN where there are none).
-
-    In the order of the study's groups.
-    """
-    found = {(d.gender, d.race): d for d in study.disparities if (d.distribution, d.sample) == (distribution, sample)}
-    own = [found[gender, race] for gender, race in study.groups]
-    return np.array([d.ratio for d in own]), np.array([np.nan if d.deviation is None else d.deviation for d in own])
+def _by_group(study: AdultStudy, found: dict[str, dict[Profile, float]]) -> pd.DataFrame:
+    names = pd.Index([", ".join(group) for group in study.groups])
+    return pd.DataFrame(found).loc[list(study.groups)].set_axis(names)
 
 
 def by_unseen_rule(study: AdultStudy) -> pd.DataFrame:
@@ -75,16 +52,18 @@ def by_unseen_rule(study: AdultStudy) -> pd.DataFrame:
         A row a distribution and group: the ratio where they are predicted by q(y), where they are left out, and the
         `difference`.
     """
-    rows = []
+    frames = {}
     for name, table in study.distributions.items():
-        predicted, kept = (ratios(predict(table, study.test, response=RESPONSE, unseen=rule)) for rule in UNSEEN)
-        rows += [(name, ", ".join(group), predicted[group], kept[group]) for group in study.groups]
-    frame = pd.DataFrame(rows, columns=["distribution", "group", "predicted by q(y)", "left out"])
+        rules = {
+            text: ratios(pt.predict(table, study.test, response=RESPONSE, unseen=rule)) for rule, text in UNSEEN.items()
+        }
+        frames[name] = _by_group(study, rules)
+    frame = pd.concat(frames, names=["distribution", "group"]).reset_index()
     return frame.assign(difference=frame["predicted by q(y)"] - frame["left out"])
 
 
+# sets of draws that estimate the chance differences between groups
 SEEDS = 500
-"""Number of sets of draws that estimate the chance differences between groups."""
 
 
 def decision_rates(study: AdultStudy) -> pd.DataFrame:
@@ -101,7 +80,7 @@ def decision_rates(study: AdultStudy) -> pd.DataFrame:
     for name in (DATA, "PUR"):
         for rule in RULES:
             decided = decide(study.distributions[name], study.distributions[DATA], **ROLES, rule=rule).table
-            people = predict(decided, study.test, response=RESPONSE, unseen="marginal")
+            people = pt.predict(decided, study.test, response=RESPONSE, unseen="marginal")
             rates = rates_by_group(people, **ROLES)
             rows.append(
                 {
@@ -136,7 +115,7 @@ def ratio_of_draws(decisions: Table, seed: int) -> float:
 
 def _constant(study: AdultStudy) -> dict[str, object]:
     """Return the row of saying no to everybody, which is what accuracy is to be compared with."""
-    responses = marginal(study.test, RESPONSE).to_series()
+    responses = pt.marginal(study.test, RESPONSE).to_series()
     groups = rates_by_group(study.test, **ROLES).index
     return {
         "distribution": "",

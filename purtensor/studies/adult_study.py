@@ -7,101 +7,34 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import pandas as pd
+
+import purtensor as pt
 from purtensor._typing import FloatArray, Profile, Table
-from purtensor.fairness.disparity import disparity_ratio
 from purtensor.projection.executing import Failure
-from purtensor.projection.result import Projection
 from purtensor.studies.projections import DATA, QUESTIONS
 
 RESPONSE = "income"
 PROTECTED = ("gender", "race")
 ROLES: Mapping[str, Any] = MappingProxyType({"response": RESPONSE, "protected": PROTECTED})
+# the protected profile that the others are compared with
 REFERENCE: Mapping[str, str] = MappingProxyType({"gender": "male", "race": "white"})
-"""The protected profile that the others are compared with."""
-
+# the response whose disparities are reported; the second of the two
 POSITIVE = ">50K"
-"""The response whose disparities are reported; the second of the two."""
+
+DISTRIBUTIONS = (DATA, *QUESTIONS)
+# of generated data: the data themselves, and the probabilities that random forests trained on them give to the people
+# of the test split
+DRAWN = ("synthetic", "forest")
+# where a disparity is measured: in the distribution itself, in what its natural classifier predicts on UCI's train or
+# test split, or in data drawn from it
+SAMPLES = ("itself", "train", "test", *DRAWN)
 
 
 def ratios(table: Table) -> dict[Profile, float]:
     """Return p(>50K | s) / p(>50K | male, white) for each protected profile but the reference."""
-    ratio = disparity_ratio(table, **ROLES, reference=REFERENCE)
-    by_profile: dict[Any, float] = ratio.to_series().to_dict()
-    compared_with = tuple(REFERENCE[name] for name in PROTECTED)
-    return {
-        tuple(protected): value
-        for (income, *protected), value in by_profile.items()
-        if income == POSITIVE and tuple(protected) != compared_with
-    }
-
-
-DISTRIBUTIONS = (DATA, *QUESTIONS)
-
-DRAWN = ("synthetic", "forest")
-"""What is reported of generated data: the data themselves, and the probabilities that random forests
-trained on them give to the people of the test split."""
-
-SAMPLES = ("itself", "train", "test", *DRAWN)
-"""Where a disparity is measured: in the distribution itself, in what its natural classifier predicts on UCI's train or
-test split, or in data drawn from it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Disparity:
-    """The ratio p(>50K | s) / p(>50K | male, white) of one distribution, in one sample, for one protected profile.
-
-    Attributes
-    ----------
-    distribution, sample
-        One of `DISTRIBUTIONS` and of `SAMPLES`.
-    gender, race
-        The protected profile.
-    ratio, deviation
-        The ratio; of synthetic data the mean over the data sets, with its standard deviation, which is None elsewhere.
-    standard_error
-        What the ratio would vary by if other people had been asked, by the delta method: in the distribution itself,
-        and on the test split, where both splits vary. None elsewhere.
-    lowest, share_below
-        Of generated data the lowest of the ratios, and the share of them below four fifths; None elsewhere.
-    """
-
-    distribution: str
-    sample: str
-    gender: str
-    race: str
-    ratio: float
-    deviation: float | None = None
-    standard_error: float | None = None
-    lowest: float | None = None
-    share_below: float | None = None
-
-    @property
-    def group(self) -> str:
-        """The protected profile as text."""
-        return f"{self.gender}, {self.race}"
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What one distribution pays for its conditions, and how well it is solved.
-
-    Attributes
-    ----------
-    divergence
-        From f, in nats.
-    utility_error_train, utility_error_test
-        Divergence of the (income, unprotected) marginals of the data and of the prediction, in nats.
-    residual, tv_bound, sweeps
-        Of the projection, total mass 1; None for f itself.
-    """
-
-    distribution: str
-    divergence: float
-    utility_error_train: float
-    utility_error_test: float
-    residual: float | None = None
-    tv_bound: float | None = None
-    sweeps: int | None = None
+    found: dict[Any, float] = pt.disparity_ratio(table, **ROLES, reference=REFERENCE).to_series()[POSITIVE].to_dict()
+    return {tuple(group): ratio for group, ratio in found.items() if group != tuple(REFERENCE.values())}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,8 +51,15 @@ class AdultStudy:
         The regularized f and its projections, by name in the order of `DISTRIBUTIONS`; probabilities.
     projections
         Each projection with its evidence.
-    disparities, costs
-        The figures.
+    disparities
+        A row per `distribution`, `sample` (of `SAMPLES`) and protected profile: the `ratio`, of drawn data the mean
+        over the data sets; its `deviation` over them; its `standard_error` by the delta method, what it would vary by
+        if other people had been asked: in the distribution itself, and on the test split, where both splits vary; and
+        of drawn data the `lowest` ratio and the `share_below` four fifths. NaN elsewhere.
+    costs
+        A row per `distribution`: its `divergence` from f; the divergence of the (income, unprotected) marginals of data
+        and prediction, `utility_error_train` and `utility_error_test`, all in nats; and `residual`, `tv_bound` and
+        `sweeps` of the projection, total mass 1.
     unseen_mass
         The mass of the test split on predictor profiles that training never saw.
     drawn_from, unseen
@@ -147,9 +87,9 @@ class AdultStudy:
     train: Table
     test: Table
     distributions: Mapping[str, Table]
-    projections: Mapping[str, Projection]
-    disparities: tuple[Disparity, ...]
-    costs: tuple[Cost, ...]
+    projections: Mapping[str, pt.Projection]
+    disparities: pd.DataFrame
+    costs: pd.DataFrame
     unseen_mass: float
     drawn_from: str
     unseen: str
@@ -162,3 +102,10 @@ class AdultStudy:
     utility_noise: float
     identity: str
     failures: tuple[Failure, ...] = ()
+
+    def pick(self, sample: str, number: str = "ratio") -> pd.DataFrame:
+        """Return a column of the disparities in one sample: a row per group, as text, a column per distribution."""
+        own = self.disparities[self.disparities["sample"] == sample]
+        wide = own.pivot(index=list(PROTECTED), columns="distribution", values=number)
+        names = pd.Index([", ".join(group) for group in self.groups], name="group")
+        return wide.loc[list(self.groups)][list(DISTRIBUTIONS)].set_axis(names, axis=0)

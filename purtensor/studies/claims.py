@@ -179,7 +179,7 @@ def tolerance_of(off_data: FloatArray) -> float:
     return round(SHARE_THAT_MATTERS * float(np.mean(np.abs(off_data))), 12)
 
 
-def removed_claim(name: str, statement: str, means: Means, off_data: FloatArray) -> Claim:
+def judge_removal(name: str, statement: str, means: Means, off_data: FloatArray) -> Claim:
     """Return the claim that a projection removes the disparity of the data, `off_data`."""
     tolerance = tolerance_of(off_data)
     evidence = (
@@ -189,7 +189,7 @@ def removed_claim(name: str, statement: str, means: Means, off_data: FloatArray)
     return Claim(statement, means.finding(tolerance), evidence, tolerance, means.rest)
 
 
-def lessened_claim(name: str, statement: str, means: Means, off_data: FloatArray) -> Claim:
+def judge_lessening(name: str, statement: str, means: Means, off_data: FloatArray) -> Claim:
     """Return the claim that a projection lessens the disparity of the data but does not remove it."""
     share = _share_left(means.off, off_data)
     removed = means.finding(tolerance_of(off_data))
@@ -199,7 +199,7 @@ def lessened_claim(name: str, statement: str, means: Means, off_data: FloatArray
     return Claim(statement, finding, f"{name} leaves {100 * share:.0f} % of the disparity of f; {means.describe()}")
 
 
-def average_claim(name: str, means: Means, off_data: FloatArray) -> Claim:
+def judge_average(name: str, means: Means, off_data: FloatArray) -> Claim:
     """Return the claim that data generated from a distribution have parity on average."""
     tolerance = tolerance_of(off_data)
     evidence = f"over {means.sets:,} data sets drawn from {name}, {means.describe()}{_more_sets(means, tolerance)}"
@@ -207,18 +207,18 @@ def average_claim(name: str, means: Means, off_data: FloatArray) -> Claim:
     return Claim(statement, means.finding(tolerance), evidence, tolerance, means.rest)
 
 
-def natural_claims(means: Mapping[str, Means], off_data: FloatArray) -> Iterator[Claim]:
+def judge_classifiers(means: Mapping[str, Means], off_data: FloatArray) -> Iterator[Claim]:
     """Yield the claims on what natural classifiers of P, PU and PUR predict on test data, in this order."""
     statements = {
         "P": "P alone lessens disparity on test data but does not remove it",
         "PU": "P and U together lessen disparity on test data but do not remove it",
     }
     for name, statement in statements.items():
-        yield lessened_claim(name, statement, means[name], off_data)
-    yield removed_claim("PUR", "PUR removes disparity on test data up to sampling noise", means["PUR"], off_data)
+        yield judge_lessening(name, statement, means[name], off_data)
+    yield judge_removal("PUR", "PUR removes disparity on test data up to sampling noise", means["PUR"], off_data)
 
 
-def utility_claim(errors: FloatArray, errors_data: FloatArray) -> Claim:
+def judge_utility(errors: FloatArray, errors_data: FloatArray) -> Claim:
     """Return the claim that PUR predicts (response, unprotected) about as well as f, by utility errors set by set."""
     difference = errors - errors_data
     spread = float(np.std(errors_data, ddof=1))
@@ -234,7 +234,7 @@ def utility_claim(errors: FloatArray, errors_data: FloatArray) -> Claim:
     )
 
 
-def marginals_claim(misses: FloatArray, projections: int) -> Claim:
+def judge_marginals(misses: FloatArray, projections: int) -> Claim:
     """Return the claim that projections have exactly the stated marginals, by the largest miss of each."""
     largest = float(np.max(misses))
     return judge(

@@ -68,6 +68,11 @@ class Population:
         ]
         return list(zip(*columns, strict=True))
 
+    def compare_with(self, reference: Mapping[str, str]) -> tuple[int, list[int]]:
+        """Return the number of a protected profile, and the numbers of the others."""
+        at = self.groups.index(tuple(reference[name] for name in self.roles.protected))
+        return at, [s for s in range(len(self.groups)) if s != at]
+
 
 def population_of(counts: Table, *, response: str, protected: tuple[str, ...]) -> Population:
     """Return a table as a matrix over its predictor profiles and responses.

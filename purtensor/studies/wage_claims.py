@@ -13,10 +13,10 @@ from purtensor.studies.claims import (
     NOISE_WIDTH,
     Claim,
     Finding,
-    average_claim,
-    marginals_claim,
-    natural_claims,
-    utility_claim,
+    judge_average,
+    judge_classifiers,
+    judge_marginals,
+    judge_utility,
 )
 from purtensor.studies.simulated import CONVERGED, MODELS
 from purtensor.studies.wage import YEARS, WageStudy, pair_masses
@@ -35,14 +35,14 @@ def claims(study: WageStudy) -> list[Claim]:
     Each mean over the simulated sets is judged by its own standard error, the deviation over the root of the sets.
     """
     natural = {name: means_of(study, study.natural[:, m]) for m, name in enumerate(MODELS)}
-    found = list(natural_claims(natural, natural["f"].off))
+    found = list(judge_classifiers(natural, natural["f"].off))
     pairs = study.utility_error[:, [MODELS.index("PUR"), MODELS.index("f")]]
     some = pairs[np.isfinite(pairs).all(axis=1)]
     if len(some) > 1:
-        found.append(utility_claim(some[:, 0], some[:, 1]))
+        found.append(judge_utility(some[:, 0], some[:, 1]))
     off_data = means_of(study, study.generated["f"]).off
     generated = [
-        average_claim(name, means_of(study, values), off_data)
+        judge_average(name, means_of(study, values), off_data)
         for name, values in study.generated.items()
         if name != "f"
     ]
@@ -52,7 +52,7 @@ def claims(study: WageStudy) -> list[Claim]:
 def _marginals_claim(study: WageStudy) -> Claim:
     simulated = study.members["marginal_miss"][study.members["ending"] == CONVERGED]
     own = [projection.residual for projection in study.projections.values()]
-    return marginals_claim(np.append(simulated, own), len(simulated) + len(own))
+    return judge_marginals(np.append(simulated, own), len(simulated) + len(own))
 
 
 def by_year(studies: Mapping[int, WageStudy]) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import purtensor as pt
@@ -34,10 +35,7 @@ def study() -> AdultStudy:
 
 
 def found(study: AdultStudy, distribution: str, sample: str) -> list[float]:
-    told = {
-        (d.gender, d.race): d.ratio for d in study.disparities if (d.distribution, d.sample) == (distribution, sample)
-    }
-    return [told[group] for group in GROUPS]
+    return study.pick(sample)[distribution][[", ".join(group) for group in GROUPS]].tolist()
 
 
 def test_study_adult__sizes_of_the_paper_s_sample(study: AdultStudy) -> None:
@@ -50,8 +48,9 @@ def test_study_adult__sizes_of_the_paper_s_sample(study: AdultStudy) -> None:
 # Computed once by an independent implementation in plain numpy from UCI's files.
 @pytest.mark.parametrize(("name", "divergence"), [("P", 0.032925849), ("PU", 0.033979560), ("PUR", 0.039140317)])
 def test_study_adult__divergence_from_the_data(study: AdultStudy, name: str, divergence: float) -> None:
-    cost = {cost.distribution: cost for cost in study.costs}[name]
-    assert cost.divergence == pytest.approx(divergence, abs=5e-10)  # all printed digits
+    assert study.costs.set_index("distribution").loc[name, "divergence"] == pytest.approx(
+        divergence, abs=5e-10
+    )  # all printed digits
     assert study.projections[name].divergence == pytest.approx(divergence, abs=5e-10)
 
 
@@ -83,19 +82,16 @@ def test_study_adult__prediction_on_train_keeps_parity_where_the_population_is_k
 
 
 def test_study_adult__costs(study: AdultStudy) -> None:
-    costs = {cost.distribution: cost for cost in study.costs}
-    assert list(costs) == list(DISTRIBUTIONS)
-    assert costs["f"].divergence == 0.0
-    assert costs["f"].sweeps is None
+    costs = study.costs.set_index("distribution")
+    assert list(costs.index) == list(DISTRIBUTIONS)
+    assert costs.loc["f", "divergence"] == 0.0
+    assert np.isnan(costs.loc["f", "sweeps"])
     # more conditions, the same reference: the divergence grows; MaxEnt is further from f than the nearest PUR
-    assert costs["P"].divergence < costs["PU"].divergence < costs["PUR"].divergence < costs["MaxEnt"].divergence
+    assert costs["divergence"].is_monotonic_increasing
     # with U and R the prediction on the training data has the data's own (y, x), up to the pseudo-counts
-    assert costs["PUR"].utility_error_train < 1e-10
-    assert costs["P"].utility_error_train > 1e-4
-    for name in DISTRIBUTIONS[1:]:
-        residual = costs[name].residual
-        assert residual is not None
-        assert residual <= 1e-10
+    assert costs.loc["PUR", "utility_error_train"] < 1e-10
+    assert costs.loc["P", "utility_error_train"] > 1e-4
+    assert (costs["residual"].iloc[1:] <= 1e-10).all()
 
 
 def test_study_adult__one_unseen_profile_is_told(study: AdultStudy) -> None:
@@ -103,9 +99,10 @@ def test_study_adult__one_unseen_profile_is_told(study: AdultStudy) -> None:
 
 
 def test_study_adult__has_a_row_for_every_distribution_sample_and_group(study: AdultStudy) -> None:
-    keys = {(d.distribution, d.sample, d.gender, d.race) for d in study.disparities}
-    assert len(keys) == len(study.disparities) == len(DISTRIBUTIONS) * len(SAMPLES) * len(GROUPS)
-    assert all((d.deviation is not None) == (d.sample in DRAWN) for d in study.disparities)
+    told = study.disparities
+    assert len(told) == len(DISTRIBUTIONS) * len(SAMPLES) * len(GROUPS)
+    assert not told.duplicated(["distribution", "sample", "gender", "race"]).any()
+    assert told["deviation"].notna().equals(told["sample"].isin(DRAWN))
 
 
 def test_study_adult__tells_its_steps() -> None:
@@ -131,12 +128,11 @@ def test_project_question__stronger_regularization_asks_less() -> None:
 
 
 def test_study_adult__generated_data_have_the_ratios_of_their_distribution(study: AdultStudy) -> None:
-    for row in study.disparities:
-        if row.sample == "synthetic":
-            truth = ratios(study.distributions[row.distribution])[row.gender, row.race]
-            # a mean of three draws: within eight of the deviations that simulated splits tell
-            noise = study.noise.get(row.distribution, study.noise["PUR"])[study.groups.index((row.gender, row.race))]
-            assert abs(row.ratio - truth) < 8 * max(noise, 0.01)
+    for name, drawn in study.pick("synthetic").items():
+        truth = study.pick("itself")[name]
+        # a mean of three draws: within eight of the deviations that simulated splits tell
+        noise = study.noise.get(name, study.noise["PUR"])
+        assert ((drawn - truth).abs() < 8 * np.maximum(noise, 0.01)).all()
 
 
 def test_study_adult__forests_follow_their_data(study: AdultStudy) -> None:
@@ -147,9 +143,10 @@ def test_study_adult__forests_follow_their_data(study: AdultStudy) -> None:
 
 def test_study_adult__same_seed_same_numbers_whatever_the_workers(study: AdultStudy, tmp_path: Path) -> None:
     again = study_adult(data_sets=3, seed=7, workers=3, folder=tmp_path)
-    assert again.disparities == study.disparities
+    pd.testing.assert_frame_equal(again.disparities, study.disparities, check_exact=True)
     assert all(np.array_equal(again.noise[name], study.noise[name]) for name in study.noise)
-    assert study_adult(data_sets=3, seed=7, folder=tmp_path).disparities == study.disparities
+    kept = study_adult(data_sets=3, seed=7, folder=tmp_path).disparities
+    pd.testing.assert_frame_equal(kept, study.disparities, check_exact=True)
     assert again.identity == study.identity != study_adult(data_sets=0, seed=8).identity
 
 
@@ -158,8 +155,8 @@ def test_study_adult__executors_change_no_number(study: AdultStudy, kind: str, t
     with ThreadPoolExecutor(3) if kind == "threads" else ProcessPoolExecutor(2, get_context("spawn")) as executor:
         again = study_adult(data_sets=3, seed=7, executor=executor, folder=tmp_path)
     assert len(list(tmp_path.glob("*.npz"))) == 2  # data sets and splits: computed by the executor, and kept
-    assert again.disparities == study.disparities
-    assert again.costs == study.costs
+    pd.testing.assert_frame_equal(again.disparities, study.disparities, check_exact=True)
+    pd.testing.assert_frame_equal(again.costs, study.costs, check_exact=True)
     assert again.utility_noise == study.utility_noise
     assert all(np.array_equal(again.noise[name], values) for name, values in study.noise.items())
     assert again.failures == ()

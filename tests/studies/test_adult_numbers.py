@@ -5,19 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from purtensor.studies.adult import study_adult
 from purtensor.studies.adult_claims import claims
-from purtensor.studies.adult_numbers import (
-    by_unseen_rule,
-    costs,
-    data_ratios,
-    decision_rates,
-    disparities,
-    prevalences,
-    ratios_of,
-)
+from purtensor.studies.adult_numbers import by_unseen_rule, data_ratios, decision_rates, prevalences
 from purtensor.studies.adult_study import DISTRIBUTIONS, AdultStudy
 from purtensor.studies.claims import Finding
 
@@ -33,10 +26,10 @@ def verdicts(study: AdultStudy) -> dict[str, bool]:
 
 def feed_f(study: AdultStudy, name: str) -> AdultStudy:
     """The study with the numbers of f told as those of another distribution."""
-    kept = [d for d in study.disparities if d.distribution != name]
-    fed = [replace(d, distribution=name) for d in study.disparities if d.distribution == "f"]
+    rows = study.disparities
+    kept, fed = rows[rows["distribution"] != name], rows[rows["distribution"] == "f"].assign(distribution=name)
     noise, off = ({**of_models, name: of_models["f"]} for of_models in (study.noise, study.simulated_off))
-    return replace(study, disparities=(*kept, *fed), noise=noise, simulated_off=off)
+    return replace(study, disparities=pd.concat([kept, fed]), noise=noise, simulated_off=off)
 
 
 def test_claims__none_is_refuted(study: AdultStudy) -> None:
@@ -70,21 +63,16 @@ def test_claims__without_data_sets_only_the_marginals_are_judged() -> None:
     }
 
 
-def test_ratios_of__in_the_order_of_the_groups(study: AdultStudy) -> None:
-    ratio, deviation = ratios_of(study, "f", "forest")
-    for value, spread, (gender, race) in zip(ratio, deviation, study.groups):
-        row = next(
-            d
-            for d in study.disparities
-            if (d.distribution, d.sample, d.gender, d.race) == ("f", "forest", gender, race)
-        )
-        assert (row.ratio, row.deviation) == (value, spread)
-    assert np.isnan(ratios_of(study, "f", "test")[1]).all()
+def test_pick__in_the_order_of_the_groups(study: AdultStudy) -> None:
+    told = study.disparities.set_index(["distribution", "sample", "gender", "race"])
+    for number in ("ratio", "deviation"):
+        found = study.pick("forest", number)["f"]
+        assert found.tolist() == [told.loc[("f", "forest", *group), number] for group in study.groups]
+    assert study.pick("test", "deviation").isna().all(axis=None)
 
 
 def test_frames__one_row_a_number(study: AdultStudy) -> None:
-    assert len(disparities(study)) == len(study.disparities)
-    assert costs(study)["distribution"].tolist() == list(DISTRIBUTIONS)
+    assert study.costs["distribution"].tolist() == list(DISTRIBUTIONS)
     sums = prevalences(study).groupby("attribute")["share"].sum()
     assert sums.to_numpy() == pytest.approx(np.ones(6))
     row = prevalences(study).set_index(["attribute", "category"]).loc[("income", ">50K")]
@@ -99,7 +87,7 @@ def test_data_ratios__of_all_46043_people(study: AdultStudy) -> None:
         "female, white": 0.3784,
         "male, non-white": 0.6981,
     }
-    assert found["train"].to_numpy() == pytest.approx(ratios_of(study, "f", "itself")[0], abs=1e-5)
+    assert found["train"].to_numpy() == pytest.approx(study.pick("itself")["f"].to_numpy(), abs=1e-5)
 
 
 def test_decision_rates__of_the_test_split(study: AdultStudy) -> None:
@@ -124,11 +112,7 @@ def test_by_unseen_rule__one_person_moves_one_group_little(study: AdultStudy) ->
 
 
 def test_bootstrap__is_of_the_size_of_the_delta_method(study: AdultStudy) -> None:
-    delta = {(d.distribution, d.gender, d.race): d.standard_error for d in study.disparities if d.sample == "test"}
-    ratios = [
-        study.bootstrap[name][at] / delta[name, *group]  # type: ignore[operator]
-        for name in DISTRIBUTIONS
-        for at, group in enumerate(study.groups)
-    ]
+    delta = study.pick("test", "standard_error")
+    ratios = [study.bootstrap[name] / delta[name].to_numpy() for name in DISTRIBUTIONS]
     assert 0.6 < np.median(ratios) < 1.5  # six draws
     assert study.bootstrap["MaxEnt"].shape == (3,)

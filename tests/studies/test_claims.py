@@ -8,12 +8,12 @@ import pytest
 from purtensor.studies.claims import (
     Finding,
     Means,
-    average_claim,
-    lessened_claim,
-    marginals_claim,
-    removed_claim,
+    judge_average,
+    judge_lessening,
+    judge_marginals,
+    judge_removal,
+    judge_utility,
     tolerance_of,
-    utility_claim,
 )
 
 OFF_DATA = np.array([0.2, -0.1, 0.3])  # a tenth of their mean size, 0.02, matters
@@ -36,7 +36,7 @@ def means(off: list[float], error: float, sets: int = 1000, pairs: tuple[str, ..
 )
 def test_removed_claim__is_judged_by_size_and_by_significance(off: list[float], error: float, found: Finding) -> None:
     assert tolerance_of(OFF_DATA) == 0.02
-    assert removed_claim("PUR", "PUR removes", means(off, error), OFF_DATA).finding is found
+    assert judge_removal("PUR", "PUR removes", means(off, error), OFF_DATA).finding is found
 
 
 def test_removed_claim__finds_a_small_planted_bias() -> None:
@@ -45,21 +45,21 @@ def test_removed_claim__finds_a_small_planted_bias() -> None:
     for bias, found in ((0.0, Finding.HOLDS), (0.004, Finding.HOLDS_WITHIN), (0.03, Finding.FAILS)):
         sets = noise + np.array([0.0, bias, 0.0])
         error = sets.std(axis=0, ddof=1) / np.sqrt(1000)
-        claim = removed_claim("PUR", "PUR removes", Means(sets.mean(axis=0), error, 1000), OFF_DATA)
+        claim = judge_removal("PUR", "PUR removes", Means(sets.mean(axis=0), error, 1000), OFF_DATA)
         assert claim.finding is found
         # one fifth of the noise of a single set, which a judgement by that noise could not see
         assert claim.rest == pytest.approx(bias, abs=0.002)
-    few = removed_claim("PUR", "", Means(noise[:4].mean(axis=0), noise[:4].std(axis=0, ddof=1) / 2, 4), OFF_DATA)
+    few = judge_removal("PUR", "", Means(noise[:4].mean(axis=0), noise[:4].std(axis=0, ddof=1) / 2, 4), OFF_DATA)
     assert few.verdict == "cannot be decided with so few sets"
     assert "sets are needed to decide" in few.evidence
     single = Means(
         noise[0], np.full(3, 0.02), 1000, averaged=False
     )  # more simulated sets do not make one set less noisy
-    assert "needed to decide" not in removed_claim("PUR", "", single, OFF_DATA).evidence
+    assert "needed to decide" not in judge_removal("PUR", "", single, OFF_DATA).evidence
 
 
 def test_removed_claim__says_the_size_and_the_rest() -> None:
-    claim = removed_claim("PUR", "", means([0.0, 0.01, -0.001], 0.001), OFF_DATA)
+    claim = judge_removal("PUR", "", means([0.0, 0.01, -0.001], 0.001), OFF_DATA)
     assert claim.verdict == "holds to within 0.02, with a systematic rest of +0.01"
     assert claim.holds
 
@@ -86,32 +86,32 @@ def test_means__chance_finds_a_rest_in_no_more_than_one_of_twenty_studies() -> N
     ],
 )
 def test_lessened_claim__something_is_left_that_matters(off: list[float], error: float, found: Finding) -> None:
-    assert lessened_claim("P", "P lessens", means(off, error), OFF_DATA).finding is found
+    assert judge_lessening("P", "P lessens", means(off, error), OFF_DATA).finding is found
 
 
 def test_claims__name_the_pair_that_is_most_significant() -> None:
     found = means([0.01, -0.03, 0.0], 0.01, pairs=("women at high", "men at high", "others at low"))
     for claim in (
-        removed_claim("PUR", "", found, OFF_DATA),
-        lessened_claim("P", "", found, OFF_DATA),
-        average_claim("P", found, OFF_DATA),
+        judge_removal("PUR", "", found, OFF_DATA),
+        judge_lessening("P", "", found, OFF_DATA),
+        judge_average("P", found, OFF_DATA),
     ):
         assert "deviation: men at high, -0.0300 from parity (standard error 0.0100, z = 3.0)" in claim.evidence
 
 
 def test_removed_claim__without_noise_only_exact_parity_holds() -> None:
-    assert removed_claim("PUR", "", means([0.0, 0.0, 0.0], 0.0), OFF_DATA).finding is Finding.HOLDS
-    rest = removed_claim("PUR", "", means([0.0, 1e-9, 0.0], 0.0), OFF_DATA)
+    assert judge_removal("PUR", "", means([0.0, 0.0, 0.0], 0.0), OFF_DATA).finding is Finding.HOLDS
+    rest = judge_removal("PUR", "", means([0.0, 1e-9, 0.0], 0.0), OFF_DATA)
     assert (rest.finding, rest.rest) == (Finding.HOLDS_WITHIN, 1e-9)
 
 
 def test_utility_claim__compares_with_the_fluctuation() -> None:
     of_data = np.array([0.02, 0.03, 0.025, 0.022])
-    assert utility_claim(of_data + 0.001, of_data).holds
-    assert not utility_claim(of_data + 0.01, of_data).holds
+    assert judge_utility(of_data + 0.001, of_data).holds
+    assert not judge_utility(of_data + 0.01, of_data).holds
 
 
 def test_marginals_claim__by_the_largest_miss() -> None:
-    assert marginals_claim(np.array([1e-16, 1e-11]), 2).holds
-    assert not marginals_claim(np.array([1e-16, 1e-9]), 2).holds
-    assert not marginals_claim(np.array([np.nan]), 1).holds
+    assert judge_marginals(np.array([1e-16, 1e-11]), 2).holds
+    assert not judge_marginals(np.array([1e-16, 1e-9]), 2).holds
+    assert not judge_marginals(np.array([np.nan]), 1).holds
