@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from types import TracebackType
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from purtensor._error_facts import facts_of
+from purtensor._error_base import PurtensorError, PurtensorWarning
 from purtensor._printing import near_name, printable
 
 if TYPE_CHECKING:
@@ -38,108 +36,6 @@ __all__ = [
     "UnknownCategoryError",
     "UnreadableFileError",
 ]
-
-
-_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-"""Where one word of a class's name ends and the next begins."""
-
-_IS_OURS = re.compile(r"purtensor\.(?!cli\b)")
-
-
-class PurtensorError(Exception):
-    """Base class of every error that purtensor raises on purpose; its text holds no control characters.
-
-    Attributes
-    ----------
-    code
-        A stable identifier of the kind of error, for programs; the reference lists all codes.
-    where
-        The file, attribute, option or constraint concerned, if any.
-    expected, got
-        What was wanted, and what came: values, or in words; what is wanted of all where the message does not say it.
-    hint
-        What to do: the end of the message, or general advice where it has none.
-    """
-
-    code: str = "error"
-    where: str | None = None
-    expected: object = "a valid call"
-    got: object = None
-    hint: str | None = "see the message"
-
-    def __init__(self, *args: object, **facts: object) -> None:
-        super().__init__(*args)
-        for name, fact in facts.items():
-            if name not in ("code", "where", "expected", "got", "hint"):
-                raise TypeError(f"an error has no attribute {name!r}")
-            if fact is not None:
-                setattr(self, name, fact)
-        # what the raiser knows goes before what its message says, and that before what holds for the class
-        for name, told in facts_of(str(args[0])).items() if args else ():
-            if facts.get(name) is None:
-                setattr(self, name, told)
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "code" not in cls.__dict__:  # InvalidTableError: invalid-table
-            words = _WORDS.sub("-", cls.__name__.strip("_").removesuffix("Error"))
-            cls.code = words.lower()
-
-    def __str__(self) -> str:
-        return printable(super().__str__())
-
-    def facts(self) -> dict[str, Any]:
-        """Return the error as plain data for programs; `where` is the function called if nothing else is concerned.
-
-        Examples
-        --------
-        >>> import purtensor as pt
-        >>> try:
-        ...     pt.tabulate({"sex": ["f", "m"]}, "gender")
-        ... except pt.PurtensorError as error:
-        ...     told = error.facts()
-        >>> told["error"], told["code"], told["got"], told["expected"]
-        ('UnknownAttributeError', 'unknown-attribute', 'gender', ['sex'])
-        """
-        where = self.where or getattr(self, "filename", None) or _find_called(self.__traceback__)
-        return {
-            "error": type(self).__name__,
-            "code": self.code,
-            "message": str(self),
-            "where": where if where is None else str(where),
-            "expected": _plain(self.expected),
-            "got": _plain(self.got),
-            "hint": self.hint,
-        }
-
-
-def _find_called(traceback: TracebackType | None) -> str | None:
-    """Return the first function of this package in a traceback, the command line's own left out."""
-    modules = ((step.tb_frame.f_globals.get("__name__", ""), step.tb_frame.f_code) for step in _steps(traceback))
-    called = (f"{module}.{code.co_qualname}" for module, code in modules if _IS_OURS.match(module))
-    return next(called, None)
-
-
-def _steps(traceback: TracebackType | None) -> Iterator[TracebackType]:
-    while traceback is not None:
-        yield traceback
-        traceback = traceback.tb_next
-
-
-def _plain(fact: object) -> Any:
-    """Return a fact as what JSON has: numbers, text, lists of these; anything else as it is written."""
-    if fact is None or isinstance(fact, str | bool | int | float):
-        return fact
-    if isinstance(fact, Iterable):
-        return [_plain(item) for item in fact]
-    return str(fact)
-
-
-class PurtensorWarning(UserWarning):
-    """Base class of every warning that purtensor gives; its text holds no control characters."""
-
-    def __str__(self) -> str:
-        return printable(super().__str__())
 
 
 class NotConvergedWarning(PurtensorWarning):
