@@ -11,29 +11,36 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     assert_all_finite,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
 )
 
-from purtensor._options import check_choice, is_count, items_of
+from purtensor._options import check_choice, items_of
 from purtensor._typing import FloatArray, IntArray, Table
-from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError
+from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, UnknownCategoryError
 from purtensor.fairness.pur import pur
 from purtensor.fairness.smoothing import Smoothed, smooth
 from purtensor.kernels.sums import group_sums
 from purtensor.projection.interruption import interrupting
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
-from purtensor.records.quantiles import MOST_BINS
 from purtensor.sklearn.binner import find_columns
-from purtensor.sklearn.columns import attribute_names, codes_of, fit_column, free_name, read_columns
+from purtensor.sklearn.columns import (
+    attribute_names,
+    check_bins,
+    check_weights,
+    codes_of,
+    fit_column,
+    free_name,
+    read_columns,
+)
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import PROFILE, Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.probabilities import are_probabilities
+from purtensor.tables.profile_lookup import lookup
 from purtensor.tables.regularize import regularize, uniform
 
 ADVICE = (
@@ -86,14 +93,8 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         labels = self._labels(y, columns[0].to_numpy())
         check_classification_targets(labels)
         self.classes_, response = np.unique(labels, return_inverse=True)
-        # of the rows it needs their number only
-        weights = _check_sample_weight(
-            sample_weight, np.empty((len(labels), 1)), dtype=np.float64, ensure_non_negative=True
-        )
-        # scikit-learn's rule: a row of weight 0 is as good as none
+        weights = check_weights(sample_weight, len(labels))
         counted = weights > 0
-        if not counted.any():
-            raise InvalidOptionError("sample_weight must be positive in at least one row, got 0 in all")
         self._attributes = attribute_names(names)
         self.protected_ = tuple(self._attributes[names.index(name)] for name in self._find_protected(names))
         self.response_ = free_name(_own_name(y), [*names, *self._attributes, PROFILE])
@@ -155,6 +156,22 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         _, columns = read_columns(self, X, reset=False)
         return codes_of(self.columns_, columns)
 
+    def _find_profiles(
+        self, profiles: Sequence[IntArray], codes: Sequence[IntArray], names: Sequence[str], lacks: str, remedy: str
+    ) -> IntArray:
+        """Return where each row stands among known profiles, -1 where it does not; with `unseen="raise"` an error."""
+        place = lookup(profiles, codes)
+        strange = np.flatnonzero(place < 0)
+        if len(strange) and self.unseen == "raise":
+            row = strange[0]
+            unknown = [name for name, code in zip(names, codes, strict=True) if code[row] < 0]
+            what = f"category in {', '.join(unknown)}" if unknown else "combination of categories"
+            raise UnknownCategoryError(
+                f"{len(strange)} of {len(place)} rows {lacks}; row {row} (counted from 0) has an unknown {what}; "
+                f"use unseen='marginal' to {remedy}"
+            )
+        return place
+
     def _find_protected(self, names: list[str]) -> tuple[str, ...]:
         several = None if isinstance(self.protected, str) else items_of(self.protected)
         wanted = [self.protected] if several is None else several
@@ -167,14 +184,8 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
     def _check_options(self) -> None:
         check_choice("reference", self.reference, self._references)
         check_choice("unseen", self.unseen, ("marginal", "raise"))
-        if self.bins is not None and not (is_count(self.bins) and 1 <= self.bins <= MOST_BINS):
-            raise InvalidOptionError(f"bins must be a whole number from 1 to {MOST_BINS:,}, or None, got {self.bins!r}")
-
-
-def describe_row(codes: Sequence[IntArray], row: int, names: Sequence[str]) -> str:
-    """Return which columns of a row have a category that was never seen, for messages."""
-    strange = [name for name, code in zip(names, codes, strict=True) if code[row] < 0]
-    return f"an unknown category in {', '.join(strange)}" if strange else "an unknown combination of categories"
+        if self.bins is not None:
+            check_bins(self.bins)
 
 
 def _own_name(y: Any) -> str:

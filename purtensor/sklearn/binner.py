@@ -7,18 +7,26 @@ from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from purtensor._options import check_choice, is_count
+from purtensor._options import check_choice
 from purtensor._typing import IntArray
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
-from purtensor.records.bins import bin_labels, check_edges
-from purtensor.records.quantiles import MOST_BINS, quantile_edges
-from purtensor.sklearn.columns import has_fractions, is_numeric, numbers, open_columns
+from purtensor.records.bins import check_edges
+from purtensor.records.quantiles import quantile_edges
+from purtensor.sklearn.columns import (
+    Column,
+    check_bins,
+    check_weights,
+    has_fractions,
+    is_numeric,
+    label_bins,
+    numbers,
+    open_columns,
+)
 from purtensor.tables.labels import MISSING_CATEGORY
 
 
@@ -85,11 +93,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         """
         self._check_options()
         names, columns = self._read_columns(X, reset=True)
-        weights = _check_sample_weight(
-            sample_weight, np.empty((len(columns[0]), 1)), dtype=np.float64, ensure_non_negative=True
-        )
-        if not weights.any():
-            raise InvalidOptionError("sample_weight must be positive in at least one row, got 0 in all")
+        weights = check_weights(sample_weight, len(columns[0]))
         given = self._check_edges(names)
         self.edges_ = {}
         for name, column in zip(names, columns, strict=True):
@@ -118,7 +122,8 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
                 self._codes(name, column) if name in self.edges_ else column.to_numpy()
                 for name, column in zip(names, columns, strict=True)
             ]
-            return _join_columns(parts)
+            # what is no number makes all of them objects
+            return np.column_stack([part if part.dtype.kind in "iufb" else part.astype(object) for part in parts])
         if container == "pandas" or (container == "default" and frame.implementation.is_pandas_like()):
             return self._as_pandas(X, names, columns)
         return self._as_frame(names, columns, "polars" if container == "polars" else frame.implementation)
@@ -146,17 +151,10 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         return names, columns
 
     def _codes(self, name: str, column: nw.Series[Any]) -> IntArray:
-        if not is_numeric(column):
-            raise InvalidTableError(f"column {name!r} was fitted to numbers, but now has {column.dtype} values")
-        values = numbers(column)
-        codes = np.searchsorted(np.array(self.edges_[name]), values, side="right")
-        # missing is the category after the last bin
-        codes[np.isnan(values)] = len(self.edges_[name]) + 1
-        return np.asarray(codes)
+        return Column(name, pd.Index(self.categories_[name]), self.edges_[name]).codes(column)
 
     def _labels(self, edges: tuple[float, ...]) -> list[str]:
-        labels = bin_labels(edges) if edges else ["all"]
-        return [*labels, MISSING_CATEGORY] if self.missing == "category" else labels
+        return [*label_bins(edges), *([MISSING_CATEGORY] if self.missing == "category" else [])]
 
     def _as_pandas(self, X: Any, names: list[str], columns: list[nw.Series[Any]]) -> pd.DataFrame:
         fields = {}
@@ -182,8 +180,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         return nw.concat([field.to_frame() for field in fields], how="horizontal").to_native()
 
     def _check_options(self) -> None:
-        if not (is_count(self.bins) and 1 <= self.bins <= MOST_BINS):
-            raise InvalidOptionError(f"bins must be a whole number from 1 to {MOST_BINS:,}, got {self.bins!r}")
+        check_bins(self.bins)
         check_choice("columns", self.columns, ("fractional", "numeric"))
         check_choice("missing", self.missing, ("raise", "category"))
         if self.edges is not None and not isinstance(self.edges, Mapping):
@@ -214,13 +211,3 @@ def find_columns(wanted: Iterable[Any], names: list[str], what: str) -> list[str
         else:
             raise UnknownAttributeError.among(column, names, f"{what} must name columns of X, which")
     return found
-
-
-def _join_columns(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Return columns as one array: of numbers where all are, else of objects."""
-    if all(part.dtype.kind in "iufb" for part in parts):
-        return np.column_stack(parts)
-    out = np.empty((len(parts[0]), len(parts)), dtype=object)
-    for i, part in enumerate(parts):
-        out[:, i] = part
-    return out

@@ -14,13 +14,12 @@ from sklearn.utils import check_random_state
 
 from purtensor._options import check_choice, items_of
 from purtensor._typing import FloatArray, IntArray
-from purtensor.errors import InvalidOptionError, UnfairDecisionsWarning, UnknownCategoryError
+from purtensor.errors import InvalidOptionError, UnfairDecisionsWarning
 from purtensor.fairness.decisions import RULES, decide, marginal_rates
 from purtensor.fairness.draws import draw_categories, uniforms
 from purtensor.fairness.rates import FOUR_FIFTHS, rates_by_group, smallest_ratios
 from purtensor.fairness.response_table import ResponseTable
-from purtensor.sklearn.base import ProjectingEstimator, describe_row
-from purtensor.tables.profile_lookup import lookup
+from purtensor.sklearn.base import ProjectingEstimator
 
 
 class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
@@ -217,16 +216,9 @@ class PURClassifier(ClassifierMixin, ProjectingEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[draw_categories(shares, numbers)])
 
     def _places(self, profiles: tuple[IntArray, ...], codes: list[IntArray]) -> IntArray:
-        place = lookup(profiles, codes)
-        unseen = np.flatnonzero(place < 0)
-        if len(unseen) and self.unseen == "raise":
-            names = [column.name for column in self.columns_]
-            raise UnknownCategoryError(
-                f"{len(unseen)} of {len(place)} rows have a profile that was not in the training data; row {unseen[0]} "
-                f"(counted from 0) has {describe_row(codes, unseen[0], names)}; use unseen='marginal' to predict "
-                "such rows by q(y)"
-            )
-        return place
+        names = [column.name for column in self.columns_]
+        lacks = "have a profile that was not in the training data"
+        return self._find_profiles(profiles, codes, names, lacks, "predict such rows by q(y)")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,12 +10,13 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from narwhals.exceptions import DuplicateError
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from purtensor._options import is_count
 from purtensor._typing import FloatArray, IntArray
-from purtensor.errors import InvalidTableError
+from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.records.bins import bin_labels
-from purtensor.records.quantiles import quantile_edges
+from purtensor.records.quantiles import MOST_BINS, quantile_edges
 from purtensor.tables.coded import check_attribute
 from purtensor.tables.domain import PROFILE, is_boolean
 from purtensor.tables.factorize import factorize
@@ -47,12 +48,16 @@ class Column:
                 raise InvalidTableError(
                     f"column {self.name!r} was fitted to numbers, but now has {values.dtype} values"
                 )
-            return np.asarray(np.searchsorted(np.array(self.edges), numbers(values), side="right"))
+            found = numbers(values)
+            codes = np.searchsorted(np.array(self.edges), found, side="right")
+            # missing, where that is a category, is the one after the last bin
+            codes[np.isnan(found)] = len(self.edges) + 1
+            return np.asarray(codes)
         self._require_kind(values)
         if is_numeric(values) and not values.dtype.is_integer():  # between the known ones: unknown, no error
             exact = values.to_numpy() if isinstance(values.dtype, nw.Decimal) else numbers(values)
-            found, distinct = pd.factorize(exact)
-            return np.asarray(category_map(pd.Index(distinct), self.categories)[found])
+            place, distinct = pd.factorize(exact)
+            return np.asarray(category_map(pd.Index(distinct), self.categories)[place])
         factor = factorize(values, self.name)
         return np.asarray(category_map(factor.categories, self.categories)[factor.codes])
 
@@ -131,8 +136,30 @@ def fit_column(name: str, values: nw.Series[Any], bins: int | None, weights: Flo
     """Return how a column becomes categories: by bins of near-equal weight if it has fractions, else by value."""
     if bins is not None and is_numeric(values) and has_fractions(numbers(values)):
         edges = quantile_edges(numbers(values), weights, bins)
-        return Column(name, pd.Index(bin_labels(edges) if edges else ["all"]), edges)
+        return Column(name, pd.Index(label_bins(edges)), edges)
     return Column(name, factorize(values, name).categories)
+
+
+def label_bins(edges: tuple[float, ...]) -> list[str]:
+    """Return the labels of bins; of values that were all equal there is one bin."""
+    return bin_labels(edges) if edges else ["all"]
+
+
+def check_bins(bins: object) -> None:
+    """Refuse what is no number of bins."""
+    if not (is_count(bins) and 1 <= bins <= MOST_BINS):
+        raise InvalidOptionError(f"bins must be a whole number from 1 to {MOST_BINS:,}, got {bins!r}")
+
+
+def check_weights(sample_weight: Any, rows: int) -> FloatArray:
+    """Return the weight of each row, checked by scikit-learn; a row of weight 0 is as good as none."""
+    # of the rows it needs their number only
+    weights: FloatArray = _check_sample_weight(
+        sample_weight, np.empty((rows, 1)), dtype=np.float64, ensure_non_negative=True
+    )
+    if not weights.any():
+        raise InvalidOptionError("sample_weight must be positive in at least one row, got 0 in all")
+    return weights
 
 
 def is_numeric(values: nw.Series[Any]) -> bool:

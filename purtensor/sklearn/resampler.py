@@ -130,10 +130,8 @@ def _gather(X: Any, sources: list[IntArray]) -> Any:
 
 
 def _gather_response(y: Any, rows: IntArray) -> Any:
-    if isinstance(y, pd.Series):
-        return pd.Series(y.array.take(rows), name=y.name)
-    if isinstance(y, pd.DataFrame):
-        return pd.DataFrame({name: y[name].array.take(rows) for name in y.columns})
+    if isinstance(y, pd.Series | pd.DataFrame):
+        return y.take(rows).reset_index(drop=True)
     native = nw.from_native(y, series_only=True, pass_through=True)
     if isinstance(native, nw.Series):
         return native[rows.tolist()].to_native()

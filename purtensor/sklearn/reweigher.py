@@ -7,8 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.errors import UnknownCategoryError
-from purtensor.sklearn.base import ProjectingEstimator, describe_row
+from purtensor.sklearn.base import ProjectingEstimator
 from purtensor.tables.coded import encode
 from purtensor.tables.profile_lookup import lookup
 
@@ -55,7 +54,7 @@ class PURReweigher(ProjectingEstimator):
         q = self.projection_.table.values[coded.positions]
         self._profiles = coded.codes
         self._ratio: FloatArray = q / coded.values
-        self.sample_weight_ = np.where(given > 0, given * self._weights(codes), 0.0)
+        self.sample_weight_ = np.where(given > 0, given * self._weights(lookup(self._profiles, codes)), 0.0)
         return self
 
     def weigh(self, X: Any, y: Any) -> FloatArray:
@@ -75,15 +74,10 @@ class PURReweigher(ProjectingEstimator):
         place[place == len(self.classes_)] = 0
         response = np.where(self.classes_[place] == labels, place, -1)
         codes = [response, *columns]
-        strange = np.flatnonzero(lookup(self._profiles, codes) < 0)
-        if len(strange) and self.unseen == "raise":
-            names = [self.response_, *(column.name for column in self.columns_)]
-            raise UnknownCategoryError(
-                f"{len(strange)} of {len(labels)} rows have no weight; row {strange[0]} (counted from 0) has "
-                f"{describe_row(codes, strange[0], names)}; use unseen='marginal' to give such rows weight 1"
-            )
-        return self._weights(codes)
+        names = [self.response_, *(column.name for column in self.columns_)]
+        return self._weights(
+            self._find_profiles(self._profiles, codes, names, "have no weight", "give such rows weight 1")
+        )
 
-    def _weights(self, codes: list[IntArray]) -> FloatArray:
-        place = lookup(self._profiles, codes)
+    def _weights(self, place: IntArray) -> FloatArray:
         return np.asarray(np.where(place >= 0, self._ratio[place], 1.0))
