@@ -16,6 +16,7 @@ from purtensor.studies.adult_numbers import by_unseen_rule, data_ratios, decisio
 from purtensor.studies.adult_study import DRAWN, POSITIVE, REFERENCE, AdultStudy
 
 NAMES = {"f": "data, f", "P": "P", "PU": "PU", "PUR": "PUR", "MaxEnt": "MaxEnt-PUR"}
+# for each sample the file's name, the heading, what is shown, and what it is in the paper
 PICTURES = {
     "test": (
         "disparities",
@@ -36,7 +37,6 @@ PICTURES = {
         "disparity ratio of random forests",
     ),
 }
-"""For each sample the file's name, the heading, what is shown, and what it is in the paper."""
 
 COST_NAMES = {
     "divergence": "KL paid",

@@ -21,6 +21,7 @@ from purtensor.report.page import Exhibit, Part, Report, write_report
 from purtensor.studies.adult_study import PROTECTED, RESPONSE
 from purtensor.studies.fair_methods.contest import MEASURES, UNPACKAGED, Contest, compare_fair
 
+# data that are named and not read: how Adult is tabulated
 EMBEDDED: Mapping[str, Mapping[str, Any]] = {
     "adult": {},
     "adult-rich": {
@@ -28,7 +29,6 @@ EMBEDDED: Mapping[str, Mapping[str, Any]] = {
         "attributes": (RESPONSE, *PROTECTED, "age_group", "workclass9", "education16"),
     },
 }
-"""Data that are named and not read: how Adult is tabulated."""
 
 HEADINGS = {
     "log_loss": "log-loss",
@@ -40,8 +40,8 @@ HEADINGS = {
     "utility_error": "utility error",
     "seconds": "seconds",
 }
+# the measures that the picture shows
 PANELS = {name: HEADINGS[name] for name in ("log_loss", "gap", "decision_gap", "accuracy")}
-"""The measures that the picture shows."""
 
 SUMMARY = (
     "People are divided at random, repeatedly, into two thirds for training and one third for testing; every method "

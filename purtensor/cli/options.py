@@ -27,6 +27,7 @@ PROTECTED = option("--protected", "columns that the response must not depend on"
 UNPROTECTED = option("--unprotected", "other columns to use (default: all)", nargs="+", metavar="X")
 WEIGHTS = option("--weights", "column of weights or counts of the rows (default: 'count', if any)", metavar="COLUMN")
 
+# which cells mean missing, and how a text file is written
 MISSING_VALUES = (
     option(
         "--missing-values",
@@ -46,8 +47,8 @@ MISSING_VALUES = (
     option("--decimal", "decimal separator (default: detected)", choices=(".", ",")),
     option("--encoding", "encoding of text files, such as latin-1 (default: UTF-8, or UTF-16)", metavar="NAME"),
 )
-"""Which cells mean missing, and how a text file is written."""
 
+# what becomes of missing values and of numbers, and how a text file is written
 MISSING = (
     option(
         "--missing",
@@ -64,7 +65,6 @@ MISSING = (
     ),
     *MISSING_VALUES,
 )
-"""What becomes of missing values and of numbers, and how a text file is written."""
 
 DATA = (RESPONSE, PROTECTED, UNPROTECTED, WEIGHTS, *MISSING)
 
@@ -107,6 +107,7 @@ BOUNDS = (
 TOLERANCE = option("--tolerance", "largest miss, total mass 1 (default: 1e-10)", type=float, default=1e-10)
 MAX_ITERATIONS = option("--max-iterations", "stop after N iterations", type=int, metavar="N")
 
+# results back on the records of the file
 PEOPLE = (
     option(
         "--weights-out",
@@ -122,8 +123,8 @@ PEOPLE = (
     ),
     option("--seed", "seed of --rows (default: 0)", type=int, default=0),
 )
-"""Results back on the records of the file."""
 
+# how near weights stay to the design weights
 CLOSENESS = (
     option("--bounds", "bounds on the ratios to design weights", type=float, nargs=2, metavar=("LOW", "HIGH")),
     option("--weight-bounds", "bounds on the weights", type=float, nargs=2, metavar=("LOW", "HIGH")),
@@ -135,6 +136,5 @@ CLOSENESS = (
     ),
     option("--distance", "default: kl", choices=("kl", "linear", "logit"), default="kl"),
 )
-"""How near weights stay to the design weights."""
 
 WEIGHT_NAME = option("--name", "column of the weights in --out (default: weight)", default="weight", metavar="COLUMN")

@@ -27,8 +27,8 @@ from purtensor.studies.wage_numbers import facts, frames
 from purtensor.tables.io.content_hash import content_hash
 from purtensor.tables.io.table_dataset import table_to_dataset
 
+# at most so many sets are simulated for each single year of the embedded survey, whose study is of both together
 SETS_OF_A_YEAR = 200
-"""At most so many sets are simulated for each single year of the embedded survey, whose study is of both together."""
 
 SUMMARY = (
     "Hourly wages in five ranges are projected onto demographic parity (P), decision utility (U) and social realism "

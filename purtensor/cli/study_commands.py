@@ -8,6 +8,7 @@ from purtensor.cli.declarations import Command, option
 from purtensor.cli.options import MISSING, TOLERANCE
 from purtensor.solving.solvers import SOLVERS
 
+# the names of the peers, without importing them
 PEERS = (
     "ipfn",
     "humanleague",
@@ -21,10 +22,9 @@ PEERS = (
     "clarabel",
     "loglin",
 )
-"""The names of the peers, without importing them."""
 
+# the names of the studies of convergence rates, without importing them
 STUDIES = ("lambda", "size", "granularity", "atlas")
-"""The names of the studies of convergence rates, without importing them."""
 
 REPRODUCE = Command(
     "reproduce",

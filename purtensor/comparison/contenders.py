@@ -19,11 +19,11 @@ from purtensor.solving.solvers import SOLVERS
 from purtensor.solving.solvers.by_name import solver_named
 from purtensor.solving.solvers.ipf.solver import IPF
 
+# the name of `pt.project` itself, from labels to labels
 WHOLE_CALL = "project"
-"""The name of `pt.project` itself, from labels to labels."""
 
+# short for ipf(acceleration='anderson')
 ACCELERATED = "ipf-anderson"
-"""Short for ipf(acceleration='anderson')."""
 
 Solvers: TypeAlias = "str | Solver | Iterable[str | Solver] | Mapping[str, str | Solver]"
 

@@ -25,8 +25,8 @@ from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.stopping import Stopping
 
+# bytes: what a first run may take more than the second for loading compiled code
 _COMPILED = 2**24
-"""Bytes: what a first run may take more than the second for loading compiled code."""
 
 
 class Entry(ABC):

@@ -14,11 +14,11 @@ from purtensor.comparison.plain import PlainProblem
 from purtensor.comparison.questions import Question
 from purtensor.comparison.rule import Ending, Rule
 
+# runs that take less are repeated until so many seconds have passed, and averaged
 AT_LEAST_SECONDS = 2e-3
-"""Runs that take less are repeated until so many seconds have passed, and averaged."""
 
+# a first run below so many seconds may have been compiling: it is made again before anything is measured
 WARM_SECONDS = 1.0
-"""A first run below so many seconds may have been compiling: it is made again before anything is measured."""
 
 
 @dataclass(frozen=True, slots=True)

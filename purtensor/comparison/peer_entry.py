@@ -15,8 +15,8 @@ from purtensor.comparison.questions import Question
 from purtensor.comparison.rule import Ending, Rule
 
 _PREPARING_SECONDS = 120.0
+# one iteration of these scales to every marginal once
 _SWEEPING = ("ipfn", "humanleague", "loglin", "pot")
-"""One iteration of these scales to every marginal once."""
 
 
 class PeerEntry(Entry):

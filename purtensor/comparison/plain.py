@@ -14,8 +14,8 @@ from scipy import sparse
 
 from purtensor._typing import FloatArray, IntArray
 
+# dense arrays of more cells are not made: several copies of them would fill the memory
 _MOST_CELLS = 5 * 10**7
-"""Dense arrays of more cells are not made: several copies of them would fill the memory."""
 
 
 class NotApplicableError(Exception):

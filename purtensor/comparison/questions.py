@@ -25,8 +25,8 @@ from purtensor.projection.result import Projection
 from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.tables.coded import CodedTable, encode
 
+# the tolerance of the answer that all others are compared with, stricter than theirs
 _CERTIFIED_TOLERANCE = 1e-13
-"""The tolerance of the answer that all others are compared with, stricter than theirs."""
 
 
 @runtime_checkable

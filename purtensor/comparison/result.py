@@ -23,6 +23,7 @@ from purtensor.errors import InvalidOptionError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# what the numbers of a run mean
 NUMBERS: Mapping[str, str] = {
     "profiles": "of the support of the reference",
     "residual": "largest miss of a target by the returned table, total mass 1",
@@ -38,7 +39,6 @@ NUMBERS: Mapping[str, str] = {
     "seconds_high": "slowest round",
     "peak_bytes": "rise of the resident memory at the most",
 }
-"""What the numbers of a run mean."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,14 +10,13 @@ from types import MappingProxyType
 from purtensor.kernels.compiling import processor_clock, wall_clock
 from purtensor.solving.stopping import L1_FACTOR
 
+# by so much two ways of adding up the same masses may differ
 _ROUNDING = 2.0**-50
-"""By so much two ways of adding up the same masses may differ."""
 
 
+# what runs are timed by. The processor's clock leaves out what other programs took, and adds up threads. Neither
+# counts the compilation of kernels
 CLOCKS: Mapping[str, Callable[[], float]] = MappingProxyType({"wall": wall_clock, "processor": processor_clock})
-"""What runs are timed by. The processor's clock leaves out what other programs took, and adds up threads.
-
-Neither counts the compilation of kernels."""
 
 
 class Ending(Enum):

@@ -18,11 +18,11 @@ from purtensor.comparison.questions import Question
 from purtensor.comparison.rule import Ending, Rule
 from purtensor.projection.executing import Failure, outcomes
 
+# called with the names of the problem and of the solver
 OnStep: TypeAlias = Callable[[str, str], Any]
-"""Called with the names of the problem and of the solver."""
 
+# problem, solver, number of the round, seconds
 Seconds: TypeAlias = tuple[str, str, int, float]
-"""Problem, solver, number of the round, seconds."""
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+# pairs, below which no test says anything
 _FEWEST = 5
-"""Pairs, below which no test says anything."""
 
 
 def performance_profile(runs: pd.DataFrame) -> pd.DataFrame:

@@ -12,8 +12,8 @@ from matplotlib.ticker import FuncFormatter, PercentFormatter
 from purtensor.errors import InvalidTableError
 from purtensor.plots.style import GREY, finish, label_decades, legend_beside, looks_of, new_figure, verbatim
 
+# residuals below are drawn here: a logarithm has no place for 0
 _LEAST = 1e-17
-"""Residuals below are drawn here: a logarithm has no place for 0."""
 
 
 def plot_time_to_accuracy(

@@ -75,8 +75,8 @@ def plot_disparity_ratios(
     return axes
 
 
+# the width of a label with its distance from the dot, as a share of the axis
 _LABEL = 0.075
-"""The width of a label with its distance from the dot, as a share of the axis."""
 
 
 def _new_axes(groups: int, distributions: int) -> Axes:

@@ -16,8 +16,8 @@ from purtensor.plots.style import COLOURS, GREY, finish, new_figure
 from purtensor.projection.log_reference import require_masses
 from purtensor.projection.result import Projection
 
+# factors beyond it, and vanished masses, are drawn at the ends
 _LARGEST_FACTOR = 16.0
-"""Factors beyond it, and vanished masses, are drawn at the ends."""
 
 _BINS = 33
 _LEAST = 1e-17

@@ -19,15 +19,15 @@ from purtensor.studies.atlas import GRID
 _LINE_COLOURS = ("#0072B2", "#E69F00", "#009E73", *OTHER_COLOURS)
 _LINE_MARKERS = ("o", "s", "D", "^", "v", "x")
 
+# of rates, by the power of 1 / lambda from which on they belong to it
 _KINDS = (
     ("stays", FAINT, -1.0),
     ("like a root", COLOURS["P"], 0.25),
     ("like 1 / lambda or more", COLOURS["PUR"], 0.75),
 )
-"""Of rates, by the power of 1 / lambda from which on they belong to it."""
 
+# where a few sweeps leave nothing, a point stands at the left end of the axis
 _LEAST = 0.1
-"""Where a few sweeps leave nothing, a point stands at the left end of the axis."""
 
 
 def plot_rates(study: pd.DataFrame, *, axis: str = "", title: str = "", most: float | None = None) -> Axes:

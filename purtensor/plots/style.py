@@ -17,8 +17,8 @@ from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter
 COLOURS: Mapping[str, str] = MappingProxyType(
     {"train": "#7f7f7f", "f": "#000000", "P": "#E69F00", "PU": "#56B4E9", "PUR": "#0072B2", "MaxEnt": "#009E73"}
 )
+# shapes distinguish the distributions where colours do not, as in a grey print
 MARKERS: Mapping[str, str] = MappingProxyType({"train": "x", "f": "o", "P": "^", "PU": "s", "PUR": "D", "MaxEnt": "v"})
-"""Shapes distinguish the distributions where colours do not, as in a grey print."""
 
 OTHER_COLOURS = ("#D55E00", "#CC79A7", "#F0E442")
 INK = "#222222"

@@ -79,8 +79,8 @@ def plot_prevalences(shares: pd.DataFrame, *, names: Mapping[str, str] = Mapping
     return panels[0]  # type: ignore[no-any-return]
 
 
+# what a frame of marks holds, one per row; `deviation` may come with it
 COLUMNS = ("model", "response", "group", "value")
-"""What a frame of marks holds, one per row; `deviation` may come with it."""
 
 
 def plot_by_response(

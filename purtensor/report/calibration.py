@@ -15,10 +15,10 @@ from purtensor.report.density import density_svg
 from purtensor.report.page import Exhibit, Part, Report, write_report
 
 _PACKAGES = ("purtensor", "numpy", "scipy")
+# of the controls, which are filed as they were asked
 _DIGITS = 9
-"""Of the controls, which are filed as they were asked."""
+# how many controls are listed: the others are met, and counted
 _MOST = 400
-"""How many controls are listed: the others are met, and counted."""
 
 
 def write_calibration_report(

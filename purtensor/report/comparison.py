@@ -18,14 +18,14 @@ SUMMARY = (
     "easily spoil them."
 )
 PROFILE = "performance_profile"
+# the names of the figure over all problems: of many, and of few
 RATIOS = "time_ratios"
-"""The names of the figure over all problems: of many, and of few."""
 
+# problems: shares of fewer are too coarse for a performance profile
 MANY = 10
-"""Problems: shares of fewer are too coarse for a performance profile."""
 
+# between a number and its unit, which stay on one line
 _HARD_BLANK = "\N{NO-BREAK SPACE}"
-"""Between a number and its unit, which stay on one line."""
 
 
 def comparison_report(compared: Comparison, figures: Mapping[str, Path], *, baseline: str) -> Report:

@@ -25,8 +25,8 @@ from purtensor.tables.marginal import marginal
 
 _PACKAGES = ("purtensor", "numpy", "scipy")
 _MOST_CHANGES = 20
+# the name of the figure
 PICTURE = "disparities"
-"""The name of the figure."""
 
 
 def disparities(

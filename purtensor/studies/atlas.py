@@ -11,6 +11,7 @@ import pandas as pd
 
 PATH = Path(__file__).parent / "data" / "atlas.parquet"
 
+# what varies: categories of y, s and x, the number of records, the share of the smallest group, lambda
 GRID: Mapping[str, tuple[float, ...]] = MappingProxyType(
     {
         "responses": (2, 3),
@@ -21,7 +22,6 @@ GRID: Mapping[str, tuple[float, ...]] = MappingProxyType(
         "strength": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0),
     }
 )
-"""What varies: categories of y, s and x, the number of records, the share of the smallest group, lambda."""
 
 
 def atlas() -> pd.DataFrame:

@@ -13,17 +13,17 @@ from scipy import stats
 
 from purtensor._typing import FloatArray
 
+# a number is within noise when it is at most so many of its own standard errors away
 NOISE_WIDTH = 2.0
-"""A number is within noise when it is at most so many of its own standard errors away."""
 
+# the chance of calling any of the pairs systematic where none is: each is judged at LEVEL / pairs (Bonferroni)
 LEVEL = 0.05
-"""The chance of calling any of the pairs systematic where none is: each is judged at LEVEL / pairs (Bonferroni)."""
 
+# a rest of disparity matters from this share of the mean disparity of f on
 SHARE_THAT_MATTERS = 0.1
-"""A rest of disparity matters from this share of the mean disparity of f on."""
 
+# the largest miss of a marginal, total mass 1, that counts as none: the tolerance of the projections
 EXACT = 1e-10
-"""The largest miss of a marginal, total mass 1, that counts as none: the tolerance of the projections."""
 
 
 class Finding(Enum):

@@ -15,10 +15,10 @@ from purtensor.sampling.draw import multinomial
 from purtensor.studies.members import Member
 from purtensor.studies.population import Population, conditionals
 
+# the parameters of every forest; the categories go in as their codes, a record a row
 FOREST: Mapping[str, Any] = MappingProxyType(
     {"n_estimators": 10, "min_samples_leaf": 10, "max_features": "sqrt", "criterion": "gini", "bootstrap": True}
 )
-"""The parameters of every forest; the categories go in as their codes, a record a row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,8 +22,8 @@ from purtensor.projection.executing import Failure, outcomes
 from purtensor.tables.io.atomic import replace_file
 from purtensor.tables.io.read_errors import reading
 
+# what one member found: arrays of the same names, types and shapes for all
 Member = Mapping[str, npt.NDArray[Any]]
-"""What one member found: arrays of the same names, types and shapes for all."""
 
 _SECONDS_BETWEEN_WRITES = 2.0
 

@@ -16,13 +16,13 @@ from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginal
 
+# what simulated sets may be drawn from, in words
 DRAWN_FROM: Mapping[str, str] = MappingProxyType(
     {"empirical": "the data as they are, as in the paper", "regularized": "f, which also has profiles that nobody has"}
 )
-"""What simulated sets may be drawn from, in words."""
 
+# what may happen to test people whose predictor profile was not trained on, in words; members have both, in order
 UNSEEN: Mapping[str, str] = MappingProxyType({"marginal": "predicted by q(y)", "drop": "left out"})
-"""What may happen to test people whose predictor profile was not trained on, in words; members have both, in order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

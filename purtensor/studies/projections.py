@@ -14,14 +14,14 @@ from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.tables.regularize import uniform
 
+# the name of the regularized distribution of the data
 DATA = "f"
-"""The name of the regularized distribution of the data."""
 
 MAX_ENT = "MaxEnt"
+# for each projection the conditions that hold and the reference that it stays close to
 QUESTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {"P": ("P", DATA), "PU": ("PU", DATA), "PUR": ("PUR", DATA), MAX_ENT: ("PUR", "uniform")}
 )
-"""For each projection the conditions that hold and the reference that it stays close to."""
 
 
 def project_question(

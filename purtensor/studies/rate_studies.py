@@ -22,8 +22,8 @@ from purtensor.projection.interruption import require_uninterrupted, what_is_mis
 from purtensor.projection.project import project
 from purtensor.solving.solvers.ipf.solver import IPF
 
+# the residuals to which sweeps are counted
 TOLERANCES = (1e-6, 1e-10, 1e-12)
-"""The residuals to which sweeps are counted."""
 
 MOST_SWEEPS = 200_000
 

@@ -11,8 +11,8 @@ from purtensor.studies.population import UNSEEN
 from purtensor.studies.simulated import MODELS, Simulation
 from purtensor.studies.wage import WageStudy
 
+# how many times the survey's size the simulated sets have
 FACTORS = (1, 4, 16)
-"""How many times the survey's size the simulated sets have."""
 
 MOST_SETS = 400
 
@@ -38,7 +38,7 @@ def rest_by_size(study: WageStudy, *, factors: tuple[int, ...] = FACTORS, worker
         seed = int(np.random.SeedSequence([study.seed, factor]).generate_state(1)[0])
         simulation = Simulation(study.population, study.masses, size, size, study.strength)
         found = run_members(simulation, sets, seed=seed, workers=workers)
-        off = study.compared(found["natural"][:, list(UNSEEN).index(study.unseen), MODELS.index("PUR")])
+        off = study.compare(found["natural"][:, list(UNSEEN).index(study.unseen), MODELS.index("PUR")])
         off = off[np.isfinite(off).all(axis=(1, 2))]
         means = Means(off.mean(axis=0), off.std(axis=0, ddof=1) / np.sqrt(len(off)), len(off))
         rows.append((size, len(off), means.root_mean_square, means.rest, float(found["unseen_mass"].mean())))

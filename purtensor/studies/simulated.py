@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InfeasibleError
-from purtensor.feasibility.verdict import Decision, Verdict, decide, restrict_to
+from purtensor.feasibility.verdict import Verdict, decide, restrict_to
 from purtensor.sampling.draw import multinomial
 from purtensor.solving.certificate import Certificate, DualCertifier
 from purtensor.solving.loop import Run, run
@@ -32,29 +32,35 @@ from purtensor.studies.population import (
 )
 from purtensor.studies.subproblem import subproblem
 
+# the conditions that each training set is projected onto
 PROJECTIONS = ("P", "PU", "PUR")
-"""The conditions that each training set is projected onto."""
 
+# whose natural classifiers predict on the test set
 MODELS = ("f", *PROJECTIONS)
-"""Whose natural classifiers predict on the test set."""
 
+# a projection is solved when its proved distance to the exact one is within the tolerance; so is its residual then
 STOPPING = Stopping(tolerance=1e-10, stop_on="tv_bound", max_iterations=300, max_seconds=float("inf"))
-"""A projection is solved when its proved distance to the exact one is within the tolerance; so is its residual then."""
 
 INFEASIBLE = Termination.INFEASIBLE.name.lower()
+# what can become of a projection; members hold the position in this tuple
 ENDINGS: tuple[str, ...] = tuple(ending.name.lower() for ending in Termination)
-"""What can become of a projection; members hold the position in this tuple."""
 
 CONVERGED = ENDINGS.index("converged")
 
+# the verdict on the conditions of a projection; empty if feasibility was not checked
 VERDICTS = ("", *(str(verdict) for verdict in Verdict))
-"""The verdict on the conditions of a projection; empty if feasibility was not checked."""
 
+# part of what kept members depend on: another way leads to the same numbers within the tolerance, not to the bits
 METHOD = "by Newton's steps from Python; both rules for unseen people"
-"""Part of what kept members depend on: another way leads to the same numbers within the tolerance, not to the bits."""
 
-_NOTHING: MappingProxyType[str, float] = MappingProxyType(
-    {"residual": np.nan, "tv_bound": np.nan, "bound": np.nan, "marginal_miss": np.nan, "iterations": 0}
+# what members hold of a projection that cannot be
+_REFUTED: Mapping[str, float] = MappingProxyType(
+    {
+        "ending": ENDINGS.index(INFEASIBLE),
+        "verdict": VERDICTS.index("infeasible"),
+        "iterations": 0,
+        **dict.fromkeys(("residual", "tv_bound", "bound", "marginal_miss"), np.nan),
+    }
 )
 
 
@@ -97,7 +103,7 @@ class Simulation:
         solved = [self._project(reference, conditions) for conditions in PROJECTIONS]
         tables = [reference, *(table for table, _ in solved)]
         found = [[self._measure(table, test, people, unseen) for table in tables] for unseen in UNSEEN]
-        evidence = {name: np.array([own[name] for _, own in solved]) for name in ("ending", "verdict", *_NOTHING)}
+        evidence = {name: np.array([own[name] for _, own in solved]) for name in _REFUTED}
         return {
             "train": conditionals(self.population, reference),
             "natural": np.array([[natural for natural, _ in rule] for rule in found]),
@@ -114,21 +120,22 @@ class Simulation:
         drawn[cells] = multinomial(self.f.reshape(-1)[cells], size, rng)
         return drawn.reshape(self.f.shape)
 
-    def _project(self, reference: FloatArray, conditions: str) -> tuple[FloatArray | None, dict[str, Any]]:
+    def _project(self, reference: FloatArray, conditions: str) -> tuple[FloatArray | None, Mapping[str, float]]:
         """Return the projection, None where it was not solved, and its evidence."""
         try:
             problem, cells = subproblem(self.population, reference, conditions)
         except InfeasibleError:  # a pair that needs mass has no profile: that is the proof
-            return None, {"ending": ENDINGS.index(INFEASIBLE), "verdict": VERDICTS.index("infeasible"), **_NOTHING}
-        doubt = _Doubt(problem)
-        outcome, certificate = _solve(problem, doubt.is_hopeless)
+            return None, _REFUTED
+        # found at most once, when the solver's progress asks for it; its witness is checked in exact numbers
+        find = cache(partial(decide, problem))
+        outcome, certificate = _solve(problem, lambda: find().verdict in (Verdict.BOUNDARY, Verdict.INFEASIBLE))
         if not outcome.termination.converged:
-            verdict = doubt.decided.verdict
+            verdict = find().verdict
             if verdict is Verdict.INFEASIBLE:
-                return None, {"ending": ENDINGS.index(INFEASIBLE), "verdict": doubt.number, **_NOTHING}
+                return None, _REFUTED
             if verdict is Verdict.BOUNDARY:
                 # these zeros are proved, and on the other profiles there is a positive solution for Newton's method
-                kept = ~doubt.decided.zeros
+                kept = ~find().zeros
                 cells = cells[kept]
                 outcome, certificate = _solve(restrict_to(problem, kept))
         q = np.zeros(reference.size)
@@ -136,7 +143,7 @@ class Simulation:
         table = q.reshape(reference.shape)
         measures = {
             "ending": ENDINGS.index(outcome.termination.name.lower()),
-            "verdict": doubt.number,
+            "verdict": VERDICTS.index(str(find().verdict)) if find.cache_info().currsize else 0,
             "residual": outcome.residual.largest,
             "tv_bound": certificate.tv_bound,
             "bound": certificate.bound,
@@ -154,30 +161,6 @@ class Simulation:
             return np.full((self.population.responses, groups), np.nan), np.nan
         prediction, _ = predict_natural(q, people, unseen)
         return conditionals(self.population, prediction), utility_divergence(self.population, test, prediction)
-
-
-@dataclass(slots=True, eq=False)
-class _Doubt:
-    """The verdict on one problem, found at most once, when the solver's progress asks for it."""
-
-    problem: Problem
-    decision: Decision | None = None
-
-    @property
-    def decided(self) -> Decision:
-        """The verdict with its witness, which was checked in exact numbers."""
-        if self.decision is None:
-            self.decision = decide(self.problem)
-        return self.decision
-
-    @property
-    def number(self) -> int:
-        """The position in `VERDICTS`."""
-        return 0 if self.decision is None else VERDICTS.index(str(self.decision.verdict))
-
-    def is_hopeless(self) -> bool:
-        """Return whether it is proved that no positive solution exists."""
-        return self.decided.verdict in (Verdict.BOUNDARY, Verdict.INFEASIBLE)
 
 
 def _solve(problem: Problem, is_hopeless: Callable[[], bool] | None = None) -> tuple[Run, Certificate]:

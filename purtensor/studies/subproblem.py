@@ -57,8 +57,8 @@ def subproblem(population: Population, masses: FloatArray, conditions: str) -> t
     return Problem(values[order], arranged, total, slabs), cells[order]
 
 
+# of one constraint: the row of each profile, the targets, and the category codes of the rows
 _Part = tuple[IntArray, FloatArray, tuple[IntArray, ...]]
-"""Of one constraint: the row of each profile, the targets, and the category codes of the rows."""
 
 
 def _parity(population: Population, values: FloatArray, y: IntArray, s: IntArray, x: IntArray) -> _Part:

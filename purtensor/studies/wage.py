@@ -16,27 +16,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import purtensor as pt
 from purtensor._options import check_choice
 from purtensor._typing import FloatArray, Table
-from purtensor.errors import InvalidOptionError, UnknownCategoryError
 from purtensor.projection.executing import Failure
-from purtensor.projection.result import Projection
-from purtensor.solving.solvers.newton import Newton
 from purtensor.studies.members import identity, run_members
 from purtensor.studies.population import DRAWN_FROM, UNSEEN, Population, masses_to_draw_from, population_of
 from purtensor.studies.projections import QUESTIONS, project_question
 from purtensor.studies.simulated import ENDINGS, METHOD, STOPPING, VERDICTS, Simulation
-from purtensor.tables.marginal import marginal
-from purtensor.tables.regularize import regularize
 
 RESPONSE = "wage_range"
 PROTECTED = ("gender", "race4")
 ROLES: Mapping[str, Any] = MappingProxyType({"response": RESPONSE, "protected": PROTECTED})
+# the protected profile that the others are compared with
 REFERENCE: Mapping[str, str] = MappingProxyType({"gender": "male", "race4": "white"})
-"""The protected profile that the others are compared with."""
-
+# the years of the paper's surveys
 YEARS = (1981, 1990, 1999, 2007, 2009, 2011, 2013)
-"""The years of the paper's surveys."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +70,7 @@ class WageStudy:
     sets: int
     counts: Table
     f: Table
-    projections: Mapping[str, Projection]
+    projections: Mapping[str, pt.Projection]
     population: Population
     members: Mapping[str, npt.NDArray[Any]]
     generated: Mapping[str, FloatArray]
@@ -111,18 +106,20 @@ class WageStudy:
         return {"f": self.f, **{name: projection.table for name, projection in self.projections.items()}}
 
     @property
-    def reference(self) -> int:
-        """The number of the protected profile that the others are compared with."""
-        return self.population.groups.index(tuple(REFERENCE[name] for name in PROTECTED))
+    def others(self) -> list[int]:
+        """The numbers of the protected profiles but the reference."""
+        return self.population.compare_with(REFERENCE)[1]
 
     @property
-    def others(self) -> list[int]:
-        """The numbers of the other protected profiles."""
-        return [s for s in range(len(self.population.groups)) if s != self.reference]
+    def pairs(self) -> list[str]:
+        """What each disparity is about: response category and group, by rows."""
+        groups = [", ".join(self.population.groups[s]) for s in self.others]
+        return [f"{group} at {response}" for response in self.population.response_categories for group in groups]
 
-    def compared(self, conditional: FloatArray) -> FloatArray:
+    def compare(self, conditional: FloatArray) -> FloatArray:
         """Return attributable disparities p(y | s) - p(y | s0) of the other profiles, by the last two dimensions."""
-        return np.asarray(conditional[..., self.others] - conditional[..., [self.reference]])
+        reference, others = self.population.compare_with(REFERENCE)
+        return np.asarray(conditional[..., others] - conditional[..., [reference]])
 
 
 def study_wage(
@@ -177,14 +174,14 @@ def study_wage(
         The survey itself has no projection.
     """
     if sets < 2:
-        raise InvalidOptionError(f"sets must be at least 2, so that there is a fluctuation, got {sets}")
+        raise pt.InvalidOptionError(f"sets must be at least 2, so that there is a fluctuation, got {sets}")
     check_choice("drawn_from", drawn_from, tuple(DRAWN_FROM))
     check_choice("unseen", unseen, tuple(UNSEEN))
     population = population_of(counts, **ROLES)
     if tuple(REFERENCE.values()) not in population.groups:
-        raise UnknownCategoryError(f"the survey has nobody in the reference group {dict(REFERENCE)}")
-    f = regularize(counts, strength, response=RESPONSE)
-    projections = {name: project_question(f, name, **ROLES, solver=Newton()) for name in QUESTIONS}
+        raise pt.UnknownCategoryError(f"the survey has nobody in the reference group {dict(REFERENCE)}")
+    f = pt.regularize(counts, strength, response=RESPONSE)
+    projections = {name: project_question(f, name, **ROLES, solver=pt.Newton()) for name in QUESTIONS}
     size = round(float(counts.sum()))
     masses = masses_to_draw_from(population, strength, drawn_from)
     simulation = Simulation(population, masses, size, size, strength)
@@ -254,7 +251,7 @@ def _draw_conditionals(pairs: FloatArray, size: int, sets: int, rng: np.random.G
 def pair_masses(table: Table, population: Population) -> FloatArray:
     """Return a table's marginal over (response, protected), shape (responses, protected profiles)."""
     roles = population.roles
-    pairs = marginal(table, (roles.response, *roles.protected)).to_series()
+    pairs = pt.marginal(table, (roles.response, *roles.protected)).to_series()
     masses = np.zeros((population.responses, len(population.groups)))
     responses, groups = population.response_categories, population.groups
     for (y, *s), mass in zip(pairs.index.tolist(), pairs.tolist(), strict=True):

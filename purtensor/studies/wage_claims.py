@@ -20,13 +20,13 @@ from purtensor.studies.claims import (
 )
 from purtensor.studies.simulated import CONVERGED, MODELS
 from purtensor.studies.wage import YEARS, WageStudy, pair_masses
-from purtensor.studies.wage_numbers import means_of, pairs_of
+from purtensor.studies.wage_numbers import means_of
 
+# the largest disparity of the data stated in the paper, to the nearest tenth
 LARGEST = 0.3
-"""The largest disparity of the data stated in the paper, to the nearest tenth."""
 
+# the paper states that PUR removes more than this share of the disparity of the data from predictions
 REMOVED = 0.9
-"""The paper states that PUR removes more than this share of the disparity of the data from predictions."""
 
 
 def claims(study: WageStudy) -> list[Claim]:
@@ -115,9 +115,9 @@ def _removing(frame: pd.DataFrame, missed: Finding) -> Claim:
 
 def _row(year: int, study: WageStudy) -> dict[str, object]:
     pairs = pair_masses(study.f, study.population)
-    own = study.compared(pairs / pairs.sum(axis=0))
+    own = study.compare(pairs / pairs.sum(axis=0))
     at = int(np.abs(own).argmax())
-    over_sets = np.abs(study.compared(study.members["train"])).mean(axis=(1, 2))
+    over_sets = np.abs(study.compare(study.members["train"])).mean(axis=(1, 2))
     predicted = {name: means_of(study, study.natural[:, MODELS.index(name)]) for name in ("f", "PUR")}
     of_f = np.abs(predicted["f"].off).mean()
     fluctuation = float(np.mean(predicted["PUR"].error) * np.sqrt(predicted["PUR"].sets))
@@ -127,7 +127,7 @@ def _row(year: int, study: WageStudy) -> dict[str, object]:
         "disparity": float(np.abs(own).mean()),
         "disparity error": float(over_sets.std(ddof=1)),
         "largest disparity": float(own.ravel()[at]),
-        "of whom": pairs_of(study)[at],
+        "of whom": study.pairs[at],
         "fluctuation": fluctuation,
         # of a standard deviation over so many sets, were all pairs to fluctuate as one
         "fluctuation error": fluctuation / np.sqrt(2 * (predicted["PUR"].sets - 1)),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +16,9 @@ from purtensor.studies.projections import errors_of
 from purtensor.studies.simulated import CONVERGED, ENDINGS, INFEASIBLE, MODELS, PROJECTIONS, VERDICTS
 from purtensor.studies.wage import REFERENCE, ROLES, WageStudy, pair_masses
 
+# of each projection of a set, what `certificates` lists
+_EVIDENCE = ("ending", "verdict", "residual", "marginal_miss", "tv_bound", "iterations")
+
 
 def frames(study: WageStudy) -> dict[str, pd.DataFrame]:
     """Return the numbers of all figures and tables by name, one observation per row."""
@@ -26,56 +28,57 @@ def frames(study: WageStudy) -> dict[str, pd.DataFrame]:
         "own_disparities": own_disparities(study),
         "disparities": disparities(study),
         "natural_predictions": natural_predictions(study),
-        "generated": generated(study),
+        "generated": disparities_of_generated(study),
         "utility_errors": utility_errors(study),
         "by_unseen_rule": by_unseen_rule(study),
         "certificates": certificates(study),
-        "left_out": left_out(study),
+        "left_out": list_left_out(study),
     }
 
 
 def own_conditionals(study: WageStudy) -> pd.DataFrame:
     """Return p(y | s) of f and of its projections."""
     tables = {name: pair_masses(table, study.population) for name, table in study.distributions.items()}
-    return _by_pair(study, {name: pairs / pairs.sum(axis=0) for name, pairs in tables.items()})
+    found = {name: {"probability": pairs / pairs.sum(axis=0)} for name, pairs in tables.items()}
+    return _by_pair(study, found, _everyone(study))
 
 
 def own_disparities(study: WageStudy) -> pd.DataFrame:
     """Return attributable disparities in f and in its projections, with the delta method's standard errors."""
-    found = errors_of(study.f, study.projections, size=round(float(study.counts.sum())), **ROLES)
-    rows = []
+    known = errors_of(study.f, study.projections, size=round(float(study.counts.sum())), **ROLES)
+    found = {}
     for name, table in study.distributions.items():
         pairs = pair_masses(table, study.population)
-        off = study.compared(pairs / pairs.sum(axis=0))
-        known = found[name].attributable_disparity(**ROLES, reference=REFERENCE)
-        own: dict[Any, float] = known.to_series().to_dict()
-        errors = {tuple(map(str, profile)): error for profile, error in own.items()}
-        for y, response in enumerate(study.population.response_categories):
-            for at, s in enumerate(study.others):
-                group = study.population.groups[s]
-                rows.append((name, response, ", ".join(group), off[y, at], errors[response, *group]))
-    return pd.DataFrame(rows, columns=["model", "response", "group", "disparity", "standard_error"])
+        errors = known[name].attributable_disparity(**ROLES, reference=REFERENCE).to_series()
+        of_pairs = {tuple(map(str, pair)): error for pair, error in zip(errors.index.tolist(), errors, strict=True)}
+        found[name] = {
+            "disparity": study.compare(pairs / pairs.sum(axis=0)),
+            "standard_error": np.array(
+                [
+                    [of_pairs[response, *study.population.groups[s]] for s in study.others]
+                    for response in study.population.response_categories
+                ]
+            ),
+        }
+    return _by_pair(study, found, study.others)
 
 
 def disparities(study: WageStudy) -> pd.DataFrame:
     """Return attributable disparities over the simulated sets: of the training data, and predicted on test data."""
-    found = {"train": study.members["train"]}
-    found |= {name: study.natural[:, m] for m, name in enumerate(MODELS)}
-    return _summarise(study, {name: study.compared(values) for name, values in found.items()}, study.others)
+    found = {"train": study.members["train"], **_predictions(study)}
+    return _summarise(study, {name: study.compare(values) for name, values in found.items()}, study.others)
 
 
 def natural_predictions(study: WageStudy) -> pd.DataFrame:
     """Return p(y | s) as the natural classifiers predict it on the simulated test sets, beside f(y)."""
-    everyone = list(range(len(study.population.groups)))
-    found = {name: study.natural[:, m] for m, name in enumerate(MODELS)}
-    frame = _summarise(study, found, everyone)
+    frame = _summarise(study, _predictions(study), _everyone(study))
     of_response = dict(zip(study.population.response_categories, response_shares(study), strict=True))
     return frame.assign(f_of_response=frame["response"].map(of_response))
 
 
-def generated(study: WageStudy) -> pd.DataFrame:
+def disparities_of_generated(study: WageStudy) -> pd.DataFrame:
     """Return attributable disparities of data that were generated from f and from its projections."""
-    return _summarise(study, {name: study.compared(values) for name, values in study.generated.items()}, study.others)
+    return _summarise(study, {name: study.compare(values) for name, values in study.generated.items()}, study.others)
 
 
 def utility_errors(study: WageStudy) -> pd.DataFrame:
@@ -89,9 +92,9 @@ def certificates(study: WageStudy) -> pd.DataFrame:
     """Return how well the projections of the simulated sets are solved, a row for each set of conditions."""
     rows = []
     for c, name in enumerate(PROJECTIONS):
-        ending = study.members["ending"][:, c]
-        solved = ending == CONVERGED
-        own = {key: study.members[key][solved, c] for key in ("residual", "marginal_miss", "tv_bound", "iterations")}
+        of_sets = {key: values[:, c] for key, values in study.members.items() if key in _EVIDENCE}
+        ending, solved = of_sets["ending"], of_sets["ending"] == CONVERGED
+        largest = {key: float(values[solved].max()) if solved.any() else np.nan for key, values in of_sets.items()}
         infeasible = int((ending == ENDINGS.index(INFEASIBLE)).sum())
         rows.append(
             {
@@ -99,19 +102,19 @@ def certificates(study: WageStudy) -> pd.DataFrame:
                 "sets": len(ending),
                 "solved": int(solved.sum()),
                 "infeasible, proved": infeasible,
-                "on a face": int(((study.members["verdict"][:, c] == VERDICTS.index("boundary")) & solved).sum()),
+                "on a face": int(((of_sets["verdict"] == VERDICTS.index("boundary")) & solved).sum()),
                 "not converged": len(ending) - int(solved.sum()) - infeasible,
-                "largest residual": _largest(own["residual"]),
-                "largest miss of a marginal": _largest(own["marginal_miss"]),
-                "largest TV bound": _largest(own["tv_bound"]),
-                "certified": int((own["tv_bound"] < 1).sum()),
-                "most Newton steps": _largest(own["iterations"]),
+                "largest residual": largest["residual"],
+                "largest miss of a marginal": largest["marginal_miss"],
+                "largest TV bound": largest["tv_bound"],
+                "certified": int((of_sets["tv_bound"][solved] < 1).sum()),
+                "most Newton steps": largest["iterations"],
             }
         )
     return pd.DataFrame(rows)
 
 
-def left_out(study: WageStudy) -> pd.DataFrame:
+def list_left_out(study: WageStudy) -> pd.DataFrame:
     """Return the projections of simulated sets without an answer, one per row, with what is proved.
 
     The conditions of a set with the verdict "infeasible" cannot be met, by a certificate that was checked.
@@ -149,7 +152,6 @@ def by_unseen_rule(study: WageStudy) -> pd.DataFrame:
 def facts(study: WageStudy) -> dict[str, str]:
     """Return what was computed from what, in words."""
     profiles, unseen = study.members["profiles"], study.members["unseen_mass"]
-    left_out = _describe_left_out(study)
     return {
         "people": f"{float(study.counts.sum()):,.0f}",
         "profiles": f"{int(study.f.size):,} supported; {int(profiles.min()):,} to {int(profiles.max()):,} in a set",
@@ -161,7 +163,7 @@ def facts(study: WageStudy) -> dict[str, str]:
         f"that is not in the training set: {UNSEEN[study.unseen]}",
         "groups": f"{len(study.others)} besides {', '.join(REFERENCE.values())}, of {len(study.population.groups)}; "
         "the paper states seven in one place and six in another",
-        "left out": left_out or "no set: all projections were solved",
+        "left out": _describe_left_out(study) or "no set: all projections were solved",
         **describe_failures(study.failures),
         "SHA-256 of counts and settings": study.identity,
     }
@@ -182,26 +184,15 @@ def _describe_draws(study: WageStudy) -> str:
 
 def _describe_left_out(study: WageStudy) -> str:
     """Return how many sets of each projection were left out, and of how many that is proved to be right."""
-    parts = []
-    for c, name in enumerate(PROJECTIONS):
-        ending = study.members["ending"][:, c]
-        count, infeasible = int((ending != CONVERGED).sum()), int((ending == ENDINGS.index(INFEASIBLE)).sum())
-        if count:
-            parts.append(f"{count} of {name} ({infeasible} proved infeasible)")
-    return ", ".join(parts)
+    left = list_left_out(study).groupby("projection", sort=False)["ending"]
+    return ", ".join(f"{len(own)} of {name} ({(own == INFEASIBLE).sum()} proved infeasible)" for name, own in left)
 
 
 def means_of(study: WageStudy, values: FloatArray) -> Means:
     """Return the mean disparities over the sets, each with the standard error of the mean."""
-    mean, deviation, sets = _mean_and_deviation(study.compared(values))
+    mean, deviation, sets = _mean_and_deviation(study.compare(values))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return Means(mean, deviation / np.sqrt(sets), int(sets.min()), pairs_of(study))
-
-
-def pairs_of(study: WageStudy) -> list[str]:
-    """Return what each disparity is about: response category and group, by rows."""
-    groups = [", ".join(study.population.groups[s]) for s in study.others]
-    return [f"{group} at {response}" for response in study.population.response_categories for group in groups]
+        return Means(mean, deviation / np.sqrt(sets), int(sets.min()), study.pairs)
 
 
 def response_shares(study: WageStudy) -> FloatArray:
@@ -210,35 +201,33 @@ def response_shares(study: WageStudy) -> FloatArray:
     return np.asarray(pairs.sum(axis=1))
 
 
-def _by_pair(study: WageStudy, found: Mapping[str, FloatArray]) -> pd.DataFrame:
-    rows = [
-        (name, response, ", ".join(group), values[y, s])
-        for name, values in found.items()
-        for y, response in enumerate(study.population.response_categories)
-        for s, group in enumerate(study.population.groups)
-    ]
-    return pd.DataFrame(rows, columns=["model", "response", "group", "probability"])
+def _everyone(study: WageStudy) -> list[int]:
+    return list(range(len(study.population.groups)))
+
+
+def _predictions(study: WageStudy) -> dict[str, FloatArray]:
+    """Return what each model predicts on the test sets, shape (sets, responses, protected profiles)."""
+    return {name: study.natural[:, m] for m, name in enumerate(MODELS)}
+
+
+def _by_pair(study: WageStudy, found: Mapping[str, Mapping[str, FloatArray]], groups: list[int]) -> pd.DataFrame:
+    """Return a row per model, response and group, from arrays of shape (responses, groups) by model and column."""
+    names = [", ".join(study.population.groups[s]) for s in groups]
+    index = pd.MultiIndex.from_product(
+        [found, study.population.response_categories, names], names=["model", "response", "group"]
+    )
+    columns = next(iter(found.values()))
+    numbers = {column: np.concatenate([own[column].ravel() for own in found.values()]) for column in columns}
+    return pd.DataFrame(numbers, index=index).reset_index()
 
 
 def _summarise(study: WageStudy, found: Mapping[str, FloatArray], groups: list[int]) -> pd.DataFrame:
-    rows = []
+    summaries = {}
     for name, values in found.items():
         mean, deviation, sets = _mean_and_deviation(values)
-        for y, response in enumerate(study.population.response_categories):
-            for at, s in enumerate(groups):
-                rows.append(
-                    (
-                        name,
-                        response,
-                        ", ".join(study.population.groups[s]),
-                        mean[y, at],
-                        deviation[y, at],
-                        deviation[y, at] / np.sqrt(sets[y, at]),
-                        sets[y, at],
-                    )
-                )
-    columns = ["model", "response", "group", "mean", "deviation", "standard_error", "sets"]
-    return pd.DataFrame(rows, columns=columns)
+        errors = deviation / np.sqrt(sets)
+        summaries[name] = {"mean": mean, "deviation": deviation, "standard_error": errors, "sets": sets}
+    return _by_pair(study, summaries, groups)
 
 
 def _mean_and_deviation(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -250,7 +239,3 @@ def _mean_and_deviation(values: FloatArray) -> tuple[FloatArray, FloatArray, Flo
             np.nanstd(values, axis=0, ddof=1),
             np.isfinite(values).sum(axis=0),
         )
-
-
-def _largest(values: FloatArray) -> float:
-    return float(values.max()) if len(values) else float("nan")

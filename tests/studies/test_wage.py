@@ -17,7 +17,7 @@ from purtensor.studies.members import Member
 from purtensor.studies.simulated import ENDINGS, MODELS, PROJECTIONS, VERDICTS, Simulation
 from purtensor.studies.wage import PROTECTED, RESPONSE, WageStudy, pair_masses, study_wage
 from purtensor.studies.wage_claims import claims
-from purtensor.studies.wage_numbers import by_unseen_rule, certificates, facts, frames, left_out
+from purtensor.studies.wage_numbers import by_unseen_rule, certificates, facts, frames, list_left_out
 
 SETS = 16
 
@@ -180,11 +180,11 @@ def test_certificates__counts_what_was_not_solved(study: WageStudy) -> None:
     assert told.loc["PUR", "solved"] == SETS - 2
     assert told.loc["PUR", ["infeasible, proved", "not converged"]].tolist() == [1, 1]
     assert facts(less)["left out"] == "2 of PUR (1 proved infeasible)"
-    assert left_out(less).to_numpy().tolist() == [
+    assert list_left_out(less).to_numpy().tolist() == [
         [0, "PUR", "infeasible", "infeasible"],
         [1, "PUR", "stalled", "not asked"],
     ]
-    assert left_out(study).empty
+    assert list_left_out(study).empty
 
 
 def test_facts__tell_unseen_mass_and_hash(study: WageStudy) -> None:
@@ -221,7 +221,7 @@ def test_projections__are_those_of_the_paper(study: WageStudy) -> None:
 def test_by_unseen_rule__to_leave_people_out_changes_little_but_something(study: WageStudy) -> None:
     found = by_unseen_rule(study).set_index(["model", "rule"])
     assert found.loc[("PUR", "marginal"), "mean disparity"] == pytest.approx(
-        np.abs(study.compared(study.natural[:, MODELS.index("PUR")]).mean(axis=0)).mean()
+        np.abs(study.compare(study.natural[:, MODELS.index("PUR")]).mean(axis=0)).mean()
     )
     for model in MODELS:
         kept, left_out_ = (found.loc[(model, rule), "mean disparity"] for rule in ("marginal", "drop"))

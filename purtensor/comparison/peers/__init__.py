@@ -15,6 +15,7 @@ from purtensor.comparison.peers.pot import Pot
 from purtensor.comparison.peers.r_loglin import Loglin
 from purtensor.comparison.peers.scipy_dual import ScipyDual
 
+# the peers by the names that `compare` and the command line know
 PEERS: Mapping[str, Peer] = MappingProxyType(
     {
         "ipfn": Ipfn(),
@@ -30,4 +31,3 @@ PEERS: Mapping[str, Peer] = MappingProxyType(
         "loglin": Loglin(),
     }
 )
-"""The peers by the names that `compare` and the command line know."""

@@ -9,8 +9,8 @@ from purtensor.comparison.peers.peer import Attempt, Peer
 from purtensor.comparison.plain import PlainProblem
 from purtensor.comparison.rule import Rule
 
+# absolute, and compiled in, as are 1,000 sweeps
 _ITS_TOLERANCE = 1e-8
-"""Absolute, and compiled in, as are 1,000 sweeps."""
 
 
 class Humanleague(Peer):

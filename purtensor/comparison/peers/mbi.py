@@ -13,8 +13,8 @@ from purtensor.comparison.peers.peer import Attempt, Peer, driven
 from purtensor.comparison.plain import PlainProblem
 from purtensor.comparison.rule import Rule
 
+# iterations of one call of its compiled loop
 _AT_ONCE = 50
-"""Iterations of one call of its compiled loop."""
 
 
 class Mbi(Peer):

@@ -16,8 +16,8 @@ from purtensor.comparison.peers.peer import Attempt, Peer
 from purtensor.comparison.plain import NotApplicableError, PlainProblem
 from purtensor.comparison.rule import Ending, Rule
 
+# it measures within a sweep, and can end a hair above the tolerance by our sums over the table
 _STRICTER = 0.9
-"""It measures within a sweep, and can end a hair above the tolerance by our sums over the table."""
 
 _SCRIPT = """\
 options(digits.secs = 6, warn = -1)

@@ -15,8 +15,8 @@ from purtensor.comparison.peers.peer import Attempt, Line, Peer
 from purtensor.comparison.plain import NotApplicableError, PlainProblem
 from purtensor.comparison.rule import Ending, Rule
 
+# a dense Hessian of more rows takes more than 300 MB and a minute a step
 _MOST_ROWS = 6000
-"""A dense Hessian of more rows takes more than 300 MB and a minute a step."""
 
 
 class Dual:

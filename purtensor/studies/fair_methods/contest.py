@@ -25,6 +25,7 @@ from purtensor.studies.population import Population, conditionals, utility_diver
 from purtensor.tables.coded import domain_of
 from purtensor.tables.marginal import marginal
 
+# the columns of a comparison, and their meaning
 MEASURES = {
     "log_loss": "mean of -log of the probability of what was the case, in nats",
     "auc": "area under the curve; of more than two responses the mean over them",
@@ -35,7 +36,6 @@ MEASURES = {
     "utility_error": "divergence of test people from the prediction, in the (response, unprotected) marginal, in nats",
     "seconds": "processor time of learning, the median over the divisions",
 }
-"""The columns of a comparison, and their meaning."""
 
 
 def measure(answer: Answer, split: Split) -> dict[str, float]:
@@ -89,11 +89,11 @@ def _auc(chances: FloatArray, split: Split) -> float:
     return float(np.mean(found)) if found else float("nan")
 
 
+# methods with public code that no package index has, so that nothing can be installed to compare with
 UNPACKAGED = ("FairProjection", "LinearPost")
-"""Methods with public code that no package index has, so that nothing can be installed to compare with."""
 
+# for the first word of a method's name the module that it needs
 MODULES = {"fairlearn": "fairlearn", "AIF360": "aif360", "equipy": "equipy"}
-"""For the first word of a method's name the module that it needs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -40,13 +40,13 @@ class Answer:
     decisions: FloatArray | None = None
 
 
+# learns from the train people of a split
 Method = Callable[[Split], Answer]
-"""Learns from the train people of a split."""
 
 # the paper's lambda
 STRENGTH = 1e-4
+# by name: the conditions, and whether the reference is uniform
 PROJECTIONS = {"P": ("P", False), "PU": ("PU", False), "PUR": ("PUR", False), "MaxEnt-PUR": ("PUR", True)}
-"""By name: the conditions, and whether the reference is uniform."""
 
 
 def natural(name: str) -> Method:
@@ -148,8 +148,8 @@ def _fill_responses(chances: FloatArray, classes: FloatArray, split: Split) -> F
     return found
 
 
+# how much parity the reductions approach may leave
 DIFFERENCE_BOUND = 0.01
-"""How much parity the reductions approach may leave."""
 
 
 def correlation_remover(split: Split) -> Answer:
@@ -243,6 +243,7 @@ def _require_two(split: Split) -> None:
         raise NotApplicableError(f"it needs two responses, got {split.population.responses}")
 
 
+# what is compared, by name
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
         "f, natural": natural(""),
@@ -260,4 +261,3 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "equipy MultiWasserstein": barycentre,
     }
 )
-"""What is compared, by name."""

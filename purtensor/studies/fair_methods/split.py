@@ -16,8 +16,8 @@ from purtensor.tables.coded import encode
 from purtensor.tables.profile_lookup import lookup
 from purtensor.tables.translate import translate_codes
 
+# how many of the people are learned from, as of UCI's own split of Adult
 TRAIN_SHARE = 2 / 3
-"""How many of the people are learned from, as of UCI's own split of Adult."""
 
 
 @dataclass(frozen=True)
