@@ -10,7 +10,6 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.solving.dual.columns.composite import CompositeColumns
-from purtensor.solving.dual.equations import Equations
 from purtensor.solving.dual.problem import DualProblem
 from purtensor.solving.dual.watch import Ending, Watch
 
@@ -210,16 +209,14 @@ def _step(problem: DualProblem, point: DualPoint, softening: float) -> DualPoint
     Columns at a bound have no curvature. Where the others leave the equations singular or the step short, they lend
     some of theirs, more and more; the direction that gains most is taken.
     """
-    equations = problem.equations(point.give)
-    if softening:
-        equations = equations.soften(softening)
-    lending: Equations | None = None
+    equations = problem.equations(point.give, softening)
     best: tuple[float, float, FloatArray] | None = None
     for share in _LENT:
-        if share and lending is None:
-            lending = problem.equations(_lend_curvature(problem, point))
+        lent = (
+            problem.equations(point.give + share * _lend_curvature(problem, point), softening) if share else equations
+        )
         try:
-            solve = (equations if lending is None or not share else equations.plus(share, lending)).solver()
+            solve = lent.solver()
         except np.linalg.LinAlgError:
             continue
         direction = solve(point.missing)

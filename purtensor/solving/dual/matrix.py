@@ -1,16 +1,21 @@
-"""The coefficients of the rows on the cells, dense or sparse, and the products that the solver takes with them."""
+"""The coefficients of the rows on the cells, their products, and Newton's equations C diag(w) C^T d = r, factored.
+
+The equations are scaled to a unit diagonal; dependent rows do no harm.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 from scipy.linalg import blas
+from scipy.sparse.linalg import splu
 
 from purtensor._typing import BoolArray, FloatArray
 from purtensor.constraints.rows import row_sizes
-from purtensor.solving.dual.equations import Equations, MatrixEquations
 
 _DENSE_SHARE = 0.2
 """From this share of nonzeros on a dense copy is as small, and its products are several times faster."""
@@ -18,6 +23,17 @@ _DENSE_SHARE = 0.2
 _DENSE_ROWS = 400
 _BLOCK = 1 << 17
 """So many coefficients are scaled at a time: they and their product stay in the processor's cache."""
+
+
+_RIDGE = 1e-14
+# larger than that of dense factors: without pivoting nothing else keeps dependent rows off a pivot of 0
+_SPARSE_RIDGE = 1e-13
+_EIGENVALUES_UP_TO = 40
+"""Up to this many rows, eigenvalues determine exactly the directions without curvature from active cells."""
+
+
+Solve: TypeAlias = Callable[[FloatArray], FloatArray]
+"""Returns d with H d = r for a right-hand side r."""
 
 
 class Matrix(Protocol):
@@ -28,31 +44,24 @@ class Matrix(Protocol):
     @property
     def dependent(self) -> BoolArray | None:
         """The rows that follow from others and are left out of the equations, where they are known."""
-        ...
 
     def times(self, x: FloatArray) -> FloatArray:
         """Return C x."""
-        ...
 
     def back(self, y: FloatArray) -> FloatArray:
         """Return C^T y."""
-        ...
 
     def size_times(self, x: FloatArray) -> FloatArray:
         """Return |C| x, what rounding errors of C x are measured by."""
-        ...
 
     def size_back(self, y: FloatArray) -> FloatArray:
         """Return |C|^T y."""
-        ...
 
-    def equations(self, weights: FloatArray, diagonal: FloatArray) -> Equations:
-        """Return C diag(weights) C^T + diag(diagonal), ready to be factored."""
-        ...
+    def solver(self, weights: FloatArray, diagonal: FloatArray) -> Solve:
+        """Factor C diag(weights) C^T + diag(diagonal); `numpy.linalg.LinAlgError` where that fails."""
 
     def to_sparse(self) -> sparse.csr_array:
         """Return C as a sparse array."""
-        ...
 
 
 Coefficients: TypeAlias = "sparse.csr_array | FloatArray"
@@ -65,12 +74,6 @@ def densify_if_full(coefficients: Coefficients) -> Coefficients:
     if isinstance(coefficients, np.ndarray) or coefficients.nnz < _DENSE_SHARE * rows * cells:
         return coefficients
     return np.asarray(coefficients.toarray())
-
-
-def matrix_of(coefficients: Coefficients) -> Matrix:
-    """Return the products with these coefficients."""
-    found = densify_if_full(coefficients)
-    return DenseMatrix(found) if isinstance(found, np.ndarray) else SparseMatrix(found)
 
 
 def sizes_of_rows(coefficients: Coefficients) -> FloatArray:
@@ -109,70 +112,20 @@ def combine_rows(mixing: sparse.csr_array, coefficients: Coefficients) -> Coeffi
     return coefficients
 
 
-class DenseMatrix:
-    """Coefficients of which few are zero, row by row in memory."""
+class ExplicitMatrix:
+    """Coefficients in memory: dense ones row by row, or sparse ones with a transposed copy."""
 
     dependent: BoolArray | None = None
 
-    def __init__(self, values: FloatArray) -> None:
-        self.values = np.ascontiguousarray(values)
+    def __init__(self, values: Coefficients) -> None:
+        self.values: Coefficients = np.ascontiguousarray(values) if isinstance(values, np.ndarray) else values
+        self.transposed: Coefficients = values.T if isinstance(values, np.ndarray) else values.T.tocsr()
         self.shape: tuple[int, int] = values.shape
-        self._sizes: FloatArray | None = None  # made when a proof asks for it
 
-    @property
-    def sizes(self) -> FloatArray:
-        """|C|, which is C itself where nothing is negative."""
-        if self._sizes is None:
-            self._sizes = np.abs(self.values) if self.values.min(initial=0.0) < 0.0 else self.values
-        return self._sizes
-
-    def times(self, x: FloatArray) -> FloatArray:
-        """Return C x."""
-        return np.asarray(self.values @ x)
-
-    def back(self, y: FloatArray) -> FloatArray:
-        """Return C^T y."""
-        return np.asarray(self.values.T @ y)
-
-    def size_times(self, x: FloatArray) -> FloatArray:
-        """Return |C| x."""
-        return np.asarray(self.sizes @ x)
-
-    def size_back(self, y: FloatArray) -> FloatArray:
-        """Return |C|^T y."""
-        return np.asarray(self.sizes.T @ y)
-
-    def equations(self, weights: FloatArray, diagonal: FloatArray) -> Equations:
-        """Return C diag(weights) C^T + diag(diagonal), summed in blocks of cells that fit the cache."""
-        rows, cells = self.shape
-        roots = np.sqrt(weights)
-        total = np.zeros((rows, rows), order="F")
-        step = max(1, _BLOCK // max(rows, 1))
-        for begin in range(0, cells, step):
-            own = slice(begin, begin + step)
-            # by the roots, so that the product is of a matrix with itself, and half the work
-            scaled = np.multiply(self.values[:, own], roots[own])
-            # adds to the upper triangle in place; scaled.T is Fortran's order, so nothing is copied
-            total = blas.dsyrk(1.0, scaled.T, trans=1, beta=1.0, c=total, overwrite_c=1)
-        upper = np.triu(total)
-        full = upper + np.triu(total, 1).T
-        full[np.diag_indices(rows)] += diagonal
-        return MatrixEquations(full)
-
-    def to_sparse(self) -> sparse.csr_array:
-        """Return C as a sparse array."""
-        return sparse.csr_array(self.values)
-
-
-class SparseMatrix:
-    """Coefficients of which most are zero."""
-
-    dependent: BoolArray | None = None
-
-    def __init__(self, values: sparse.csr_array) -> None:
-        self.values = values
-        self.transposed = values.T.tocsr()
-        self.shape: tuple[int, int] = values.shape
+    @cached_property
+    def sizes(self) -> Coefficients:
+        """|C|, which is C itself where nothing is negative; made when a proof asks for it."""
+        return abs(self.values) if self.values.min() < 0.0 else self.values
 
     def times(self, x: FloatArray) -> FloatArray:
         """Return C x."""
@@ -184,30 +137,88 @@ class SparseMatrix:
 
     def size_times(self, x: FloatArray) -> FloatArray:
         """Return |C| x."""
-        return np.asarray(abs(self.values) @ x)
+        return np.asarray(self.sizes @ x)
 
     def size_back(self, y: FloatArray) -> FloatArray:
         """Return |C|^T y."""
-        return np.asarray(abs(self.transposed) @ y)
+        return np.asarray(self.sizes.T @ y)
 
-    def equations(self, weights: FloatArray, diagonal: FloatArray) -> Equations:
-        """Return C diag(weights) C^T + diag(diagonal)."""
-        scaled = sparse.csr_array(
-            (
-                self.transposed.data * np.repeat(weights, np.diff(self.transposed.indptr)),
-                self.transposed.indices,
-                self.transposed.indptr,
-            ),
-            shape=self.transposed.shape,
-        )
-        product = self.values @ scaled
-        # small or filled up: dense factors are faster than sparse ones
-        if self.shape[0] <= _DENSE_ROWS or product.nnz > _DENSE_SHARE * self.shape[0] ** 2:
-            full = product.toarray()
-            full[np.diag_indices(self.shape[0])] += diagonal
-            return MatrixEquations(full)
-        return MatrixEquations(product + sparse.diags_array(diagonal))
+    def solver(self, weights: FloatArray, diagonal: FloatArray) -> Solve:
+        """Factor C diag(weights) C^T + diag(diagonal); `numpy.linalg.LinAlgError` where that fails."""
+        rows = self.shape[0]
+        if isinstance(self.transposed, np.ndarray):
+            product: Coefficients = self._multiply_blocks(weights)
+        else:
+            by = np.repeat(weights, np.diff(self.transposed.indptr))
+            parts = (self.transposed.data * by, self.transposed.indices, self.transposed.indptr)
+            product = self.values @ sparse.csr_array(parts, shape=self.transposed.shape)
+            # small or filled up: dense factors are faster than sparse ones
+            if rows > _DENSE_ROWS and product.nnz <= _DENSE_SHARE * rows**2:
+                return factorize(product + sparse.diags_array(diagonal))
+            product = product.toarray()
+        product[np.diag_indices(rows)] += diagonal
+        return factorize(product)
+
+    def _multiply_blocks(self, weights: FloatArray) -> FloatArray:
+        """Return C diag(weights) C^T of dense coefficients, summed in blocks of cells that fit the cache."""
+        rows, cells = self.shape
+        roots = np.sqrt(weights)
+        total = np.zeros((rows, rows), order="F")
+        step = max(1, _BLOCK // max(rows, 1))
+        for begin in range(0, cells, step):
+            own = slice(begin, begin + step)
+            # by the roots, so that the product is of a matrix with itself, and half the work
+            scaled = np.multiply(self.values[:, own], roots[own])
+            # adds to the upper triangle in place; scaled.T is Fortran's order, so nothing is copied
+            total = blas.dsyrk(1.0, scaled.T, trans=1, beta=1.0, c=total, overwrite_c=1)
+        return np.asarray(np.triu(total) + np.triu(total, 1).T)
 
     def to_sparse(self) -> sparse.csr_array:
         """Return C as a sparse array."""
-        return self.values
+        return sparse.csr_array(self.values)
+
+
+def factorize(matrix: FloatArray | sparse.csr_array) -> Solve:
+    """Factor H, few rows by eigenvalues, more by Cholesky's or sparse factors; LinAlgError where that fails."""
+    if sparse.issparse(matrix):
+        return _by_sparse_factors(matrix)
+    return _by_eigenvalues(matrix) if len(matrix) <= _EIGENVALUES_UP_TO else _by_cholesky(matrix)
+
+
+def _scales(diagonal: FloatArray) -> FloatArray:
+    return np.asarray(1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)))
+
+
+def _by_eigenvalues(matrix: FloatArray) -> Solve:
+    scale = _scales(matrix.diagonal())
+    values, vectors = np.linalg.eigh(matrix * scale[:, None] * scale)
+    # directions without curvature are left out: dependent rows leave the solution free there
+    kept = values > _RIDGE * max(1.0, values.max(initial=0.0))
+    basis = vectors[:, kept] * scale[:, None]
+    return lambda r: np.asarray(basis @ ((basis.T @ r) / values[kept]))
+
+
+def _by_cholesky(matrix: FloatArray) -> Solve:
+    scale = _scales(matrix.diagonal())
+    scaled = matrix * scale[:, None] * scale
+    diagonal = scaled.diagonal().copy()
+    for ridge in (_RIDGE, 1e-13, 1e-12, 1e-10):  # rounding may leave eigenvalues of -1e-15 times the number of rows
+        np.fill_diagonal(scaled, diagonal + ridge)
+        try:
+            factor = linalg.cho_factor(scaled, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            continue
+        return lambda r: np.asarray(scale * linalg.cho_solve(factor, scale * r, check_finite=False))
+    raise np.linalg.LinAlgError("the equations have no Cholesky factor")
+
+
+def _by_sparse_factors(matrix: sparse.csr_array) -> Solve:
+    scale = _scales(matrix.diagonal())
+    by = sparse.diags_array(scale)
+    scaled = (by @ matrix @ by + _SPARSE_RIDGE * sparse.eye_array(len(scale))).tocsc()
+    try:
+        # symmetric and positive but for rounding: a symmetric order without pivoting fills in least
+        factor = splu(scaled, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    except RuntimeError as error:  # a pivot is exactly 0
+        raise np.linalg.LinAlgError(str(error)) from None
+    return lambda r: np.asarray(scale * factor.solve(scale * r))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from purtensor.constraints.rows import RowBlock
 from purtensor.constraints.slabs import Slabs, in_slab_order
 from purtensor.constraints.system import System
 from purtensor.errors import TooLargeError
-from purtensor.solving.dual.equations import Equations, Solve
+from purtensor.solving.dual.matrix import Solve
 from purtensor.solving.hessian.choice import form_on
 from purtensor.solving.hessian.factored import Hessian
 from purtensor.solving.iterate import on_profiles, row_sums
@@ -124,46 +123,15 @@ class PartitionMatrix:
         """Return |C|^T y."""
         return self.back(y)
 
-    def equations(self, weights: FloatArray, diagonal: FloatArray) -> Equations:
-        """Return C diag(weights) C^T + diag(diagonal)."""
-        return PartitionEquations(self, weights, diagonal)
+    def solver(self, weights: FloatArray, diagonal: FloatArray) -> Solve:
+        """Eliminate, with a ridge that bears rows which the active cells leave dependent, and return what solves."""
+        ridge = diagonal + _RIDGE * self.times(weights)
+        # a right-hand side of 0: only the factors are wanted; the form works on profiles in slab order
+        in_order = np.ascontiguousarray(weights[self.order])
+        return self.form.factor_and_solve(in_order, np.zeros(len(ridge)), ridge)[1].solve
 
     def to_sparse(self) -> sparse.csr_array:
         """Return C as a sparse array."""
         rows = (self.system.index.astype(np.int64) + self.system.offsets[:-1, None]).reshape(-1)
         cells = np.tile(np.arange(self.shape[1]), len(self.system.index))
         return sparse.csr_array((np.ones(len(rows)), (rows, cells)), shape=self.shape)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PartitionEquations(Equations):
-    """C diag(weights) C^T + diag(diagonal) of marginals, never written out."""
-
-    matrix: PartitionMatrix
-    weights: FloatArray
-    diagonal: FloatArray
-
-    def times(self, d: FloatArray) -> FloatArray:
-        """Return H d."""
-        return np.asarray(self.matrix.times(self.weights * self.matrix.back(d)) + self.diagonal * d)
-
-    def plus(self, share: float, other: Equations) -> Equations:
-        """Return the equations of H + share * other."""
-        if not isinstance(other, PartitionEquations):
-            raise TypeError("equations of marginals are added to equations of marginals")
-        weights = self.weights + share * other.weights
-        return PartitionEquations(self.matrix, weights, self.diagonal + share * other.diagonal)
-
-    def soften(self, by: float) -> Equations:
-        """Return the equations of H + by * the identity."""
-        return PartitionEquations(self.matrix, self.weights, self.diagonal + by)
-
-    def solver(self) -> Solve:
-        """Eliminate, with a ridge that bears rows which the active cells leave dependent, and return what solves."""
-        ridge = self.diagonal + _RIDGE * self.matrix.times(self.weights)
-        # the form works on profiles in slab order, the problem on cells as they came
-        weights = np.ascontiguousarray(self.weights[self.matrix.order])
-        # a right-hand side of 0: only the factors are wanted
-        first = np.zeros(len(ridge))
-        _, factored = self.matrix.form.factor_and_solve(weights, first, ridge)
-        return factored.solve

@@ -13,11 +13,35 @@ from purtensor.solving.dual.columns.entropy import EntropyColumns
 from purtensor.solving.dual.columns.kind import ColumnKind
 from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
 from purtensor.solving.dual.columns.squares import SquareColumns
-from purtensor.solving.dual.equations import Equations
-from purtensor.solving.dual.matrix import Coefficients, Matrix, matrix_of, scale_rows, sizes_of_rows
+from purtensor.solving.dual.matrix import (
+    Coefficients,
+    ExplicitMatrix,
+    Matrix,
+    Solve,
+    densify_if_full,
+    scale_rows,
+    sizes_of_rows,
+)
 
 _DOUBT = 1e-9
 """A refutation by less than this share of its terms is left to a proof in fractions that is searched for later."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equations:
+    """H = C diag(weights) C^T + diag(diagonal), of Newton's equations H d = r; written out only to be factored."""
+
+    matrix: Matrix
+    weights: FloatArray
+    diagonal: FloatArray
+
+    def times(self, d: FloatArray) -> FloatArray:
+        """Return H d."""
+        return np.asarray(self.matrix.times(self.weights * self.matrix.back(d)) + self.diagonal * d)
+
+    def solver(self) -> Solve:
+        """Factor H and return what solves; `numpy.linalg.LinAlgError` where that fails."""
+        return self.matrix.solver(self.weights, self.diagonal)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,10 +137,10 @@ class DualProblem:
         """Return A^T y."""
         return np.concatenate([self.matrix.back(y), self.slack_signs * y[self.slack_rows]])
 
-    def equations(self, weights: FloatArray) -> Equations:
-        """Return A diag(weights) A^T."""
+    def equations(self, weights: FloatArray, softening: float = 0.0) -> Equations:
+        """Return A diag(weights) A^T + softening times the identity."""
         diagonal = np.bincount(self.slack_rows, weights[self.cells :], self.rows).astype(np.float64, copy=False)
-        return self.matrix.equations(weights[: self.cells], diagonal)
+        return Equations(self.matrix, weights[: self.cells], diagonal + softening)
 
     def net(self, slacks: FloatArray) -> FloatArray:
         """Return slacks of linear cost of which a row is missed to one side only, by as much as before."""
@@ -227,7 +251,7 @@ def dual_problem(cells: ColumnKind, asked: RowCosts, mass: float, matrix: Matrix
             )
         )
     return DualProblem(
-        matrix=matrix_of(rows.coefficients) if matrix is None else matrix,
+        matrix=ExplicitMatrix(densify_if_full(rows.coefficients)) if matrix is None else matrix,
         row_scales=scales,
         slack_rows=np.concatenate(places),
         slack_signs=np.concatenate(signs),
