@@ -70,7 +70,7 @@ def test_public_names__of_the_contract_are_in_stub_package_and_reference() -> No
 
 
 MADE_BY_OURS = {
-    "calibration.linearised.Estimate",
+    "calibration.estimates.Estimate",
     "calibration.tightest_bounds.TightestBounds",
     "constraints.between.Between",
     "constraints.coefficients.Coefficients",

@@ -225,9 +225,9 @@ def _control(name: str, rows: pd.DataFrame) -> Total | Soft:
     made = total(
         values[0] if len(values) else 1,
         by=tuple(map(str, about)),
-        **{end: _keyed(keys, ends[end]) for end in (TARGET, LOWER, UPPER)},
+        **{end: _label_values(keys, ends[end]) for end in (TARGET, LOWER, UPPER)},
     )
-    sd = _keyed(keys, ends[SD])
+    sd = _label_values(keys, ends[SD])
     return made if sd is None else soft(made, sd=sd)
 
 
@@ -248,7 +248,7 @@ def _numbers(rows: pd.DataFrame, end: str, name: str) -> FloatArray | None:
     return numbers_of(column, fail)
 
 
-def _keyed(keys: list[tuple[Any, ...]], values: FloatArray | None) -> Any:
+def _label_values(keys: list[tuple[Any, ...]], values: FloatArray | None) -> Any:
     if values is None:
         return None
     if keys[0] == ():

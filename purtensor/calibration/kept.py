@@ -65,7 +65,7 @@ def calibration_of(dataset: xr.Dataset) -> Calibration:
     per_record = np.asarray(dataset["weight_of_record"].values)
     homes = np.asarray(dataset["record_of_member"].values) if "record_of_member" in dataset else None
     units = Units(
-        own=_numbered(len(dataset["weight_of_unit"])),
+        own=_number_cells(len(dataset["weight_of_unit"])),
         persons=None if homes is None else _members(homes, len(per_record)),
         records=np.asarray(dataset["unit_of_record"].values),
         weights=np.asarray(dataset["weight_of_unit"].values),
@@ -100,7 +100,7 @@ def _rows(count: int) -> dict[str, FloatArray]:
     return {ROW: np.arange(count, dtype=np.float64)}
 
 
-def _numbered(count: int) -> Cells:
+def _number_cells(count: int) -> Cells:
     # cells need a length, and have no columns any more
     return Cells(Domain((), ()), (), _rows(count))
 

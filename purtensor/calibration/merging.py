@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from purtensor._typing import FloatArray, IntArray, Table
-from purtensor.constraints.rows import Cells, RowBlock
+from purtensor.constraints.rows import RowBlock
 
 GROUP = "group"
 """The attribute of the table over merged units."""
@@ -39,27 +39,6 @@ class Merged:
     def table(self, values: FloatArray, name: str = "weight") -> Table:
         """Return numbers of the groups as a table."""
         return Table(values, dims=GROUP, coords={GROUP: np.arange(len(values))}, name=name)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PreparedRows:
-    """Rows that are known already, as a constraint over the groups."""
-
-    block: RowBlock
-
-    @property
-    def name(self) -> str:
-        """The name of the constraint that made them."""
-        return self.block.name
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The attribute of the table over groups."""
-        return (GROUP,)
-
-    def rows(self, cells: Cells) -> RowBlock:
-        """Return the rows, which are the groups themselves; the cells are not used."""
-        return self.block
 
 
 def merge(blocks: Sequence[RowBlock], weights: FloatArray, limits: FloatArray) -> Merged:

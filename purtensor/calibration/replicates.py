@@ -17,7 +17,7 @@ from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableEr
 from purtensor.projection.general import GeneralEvidence
 from purtensor.projection.result import Projection
 from purtensor.sampling.checks import generator
-from purtensor.solving.dual.again import SameRows
+from purtensor.solving.dual.warm_starts import SameRows
 
 
 def refit(asked: Asked, merged: Merged, units: Units, replicates: FloatArray, first: Projection) -> FloatArray:
@@ -48,11 +48,11 @@ def refit(asked: Asked, merged: Merged, units: Units, replicates: FloatArray, fi
         kept = np.flatnonzero(masses > 0)
         if not len(kept):
             raise InvalidTableError(f"replicate {r} (counted from 0) has no positive weight")
-        weights = None if same is None else _refitted_at_once(asked, same, merged.limits, masses)
+        weights = None if same is None else _refit_at_once(asked, same, merged.limits, masses)
         if weights is None:
             try:
                 # the general way, where the quick one does not converge or does not apply
-                result = solve_next(asked, _restricted(merged, kept, masses), start=list(first.potentials))
+                result = solve_next(asked, _restrict(merged, kept, masses), start=list(first.potentials))
             except InfeasibleError as error:
                 raise InfeasibleError(f"in replicate {r} (counted from 0): {error}", error.diagnosis) from None
             weights = np.zeros(count)
@@ -73,7 +73,7 @@ def _same_rows(asked: Asked, merged: Merged, first: Projection) -> SameRows | No
     return SameRows.of(evidence.labelled.question, evidence.answer)
 
 
-def _refitted_at_once(asked: Asked, same: SameRows, limits: FloatArray, masses: FloatArray) -> FloatArray | None:
+def _refit_at_once(asked: Asked, same: SameRows, limits: FloatArray, masses: FloatArray) -> FloatArray | None:
     scaled = masses if is_unscaled(asked) else masses * (same.question.total / float(masses.sum()))
     base = masses if asked.relative_to == "given" else scaled
     # the regression estimator may have negative weights, unless bounds forbid them
@@ -85,7 +85,7 @@ def _refitted_at_once(asked: Asked, same: SameRows, limits: FloatArray, masses: 
     return same.masses(scaled, lower, upper, asked.tolerance)
 
 
-def _restricted(merged: Merged, kept: IntArray, masses: FloatArray) -> Merged:
+def _restrict(merged: Merged, kept: IntArray, masses: FloatArray) -> Merged:
     """Return the groups that a replicate has, with its masses."""
     blocks = tuple(
         replace(

@@ -11,14 +11,18 @@ from scipy import sparse
 
 from purtensor._printing import Shown
 from purtensor._typing import FloatArray
-from purtensor.calibration.bound_curve import bound_curve
 from purtensor.calibration.columns import label_column, replicate_columns
-from purtensor.calibration.estimates import homes_of, numbers_of_records, refuse_kinks
-from purtensor.calibration.linearised import Estimate, linearised
+from purtensor.calibration.estimates import (
+    Estimate,
+    estimate_linearly,
+    homes_of,
+    numbers_of_records,
+    refuse_kinks,
+)
 from purtensor.calibration.merging import Merged
+from purtensor.calibration.precision import bound_curve, design_effect, effective_size, spread
 from purtensor.calibration.replicates import bootstrap_weights, refit
 from purtensor.calibration.solve import Asked
-from purtensor.calibration.spread import design_effect, effective_size, spread
 from purtensor.calibration.tightest_bounds import TightestBounds, tightest_bounds
 from purtensor.calibration.units import Units
 from purtensor.errors import InvalidOptionError
@@ -197,7 +201,7 @@ class Calibration(Shown):
         labels = None if strata is None else label_column(self.records, strata)
         # records that share a weight were drawn together
         units = self.units.records if clusters is None else label_column(self.records, clusters)
-        return linearised(
+        return estimate_linearly(
             self.array, self.units.per_record, numbers, controls, kind=kind, sizes=sizes, strata=labels, clusters=units
         )
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from purtensor.calibration.merging import Merged, PreparedRows
-from purtensor.constraints.rows import RowBlock
+from purtensor.calibration.merging import GROUP, Merged
+from purtensor.constraints.rows import KnownRows, RowBlock
 from purtensor.errors import InfeasibleError, NotConvergedError
 from purtensor.projection.interruption import require_uninterrupted
 from purtensor.projection.project import project
@@ -50,7 +50,7 @@ def solve_groups(asked: Asked, merged: Merged, *, on_failure: str = "raise", sta
     try:
         return project(
             merged.table(f),
-            [PreparedRows(block) for block in merged.blocks],
+            [KnownRows(block, (GROUP,)) for block in merged.blocks],
             solver=asked.solver,
             tolerance=asked.tolerance,
             on_failure=on_failure,
@@ -63,7 +63,9 @@ def solve_groups(asked: Asked, merged: Merged, *, on_failure: str = "raise", sta
             size=options.size,
         )
     except InfeasibleError as error:
-        raise InfeasibleError(_told(error.reason, asked, merged, ratio_bounds, cell_bounds), error.diagnosis) from None
+        raise InfeasibleError(
+            _explain(error.reason, asked, merged, ratio_bounds, cell_bounds), error.diagnosis
+        ) from None
 
 
 def solve_next(asked: Asked, merged: Merged, *, start: Any = None) -> Projection:
@@ -82,7 +84,7 @@ def is_unscaled(asked: Asked) -> bool:
     return asked.options.total == "free" or (own_logit and asked.options.total == "constrained")
 
 
-def _told(message: str, asked: Asked, merged: Merged, ratio_bounds: Any, cell_bounds: Any) -> str:
+def _explain(message: str, asked: Asked, merged: Merged, ratio_bounds: Any, cell_bounds: Any) -> str:
     """Return why nothing meets the controls, in the words of weights, with what to try."""
     generic = GeneralOptions(ratio_bounds, cell_bounds).in_words()
     if generic:
@@ -92,7 +94,7 @@ def _told(message: str, asked: Asked, merged: Merged, ratio_bounds: Any, cell_bo
     if beyond:
         empty = message.startswith("targets and bounds of 0 exclude every profile")  # adds no information
         message = f"{beyond} exceeds the value of every record" + ("" if empty else f": {message}")
-    given, wanted = float(merged.weights.sum()), wanted_total(merged.blocks)
+    given, wanted = float(merged.weights.sum()), find_total(merged.blocks)
     far = wanted is not None and abs(wanted - given) > _FAR * given
     if asked.bounded and asked.relative_to == "given" and far:
         message += (
@@ -104,7 +106,7 @@ def _told(message: str, asked: Asked, merged: Merged, ratio_bounds: Any, cell_bo
     return message
 
 
-def wanted_total(blocks: Sequence[RowBlock]) -> float | None:
+def find_total(blocks: Sequence[RowBlock]) -> float | None:
     """Return the sum of the weights that hard targets ask for; None where none of them counts every unit once."""
     for block in blocks:
         if block.softness is None and (block.lower == block.upper).all():

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import purtensor as pt
-from purtensor.calibration.spread import effective_size
+from purtensor.calibration.precision import effective_size
 from purtensor.cli.output import require_frame, show_facts, write_frame
 from purtensor.cli.records import read_frame, weight_column
 from purtensor.records.weights import unreached_mass

@@ -81,7 +81,7 @@ def _is_ear(k: int, left: dict[int, frozenset[str]]) -> bool:
     return not others or any(shared <= scope for scope in others)
 
 
-def closed_form(masses: FloatArray, system: System) -> FloatArray | None:
+def compute_closed_form(masses: FloatArray, system: System) -> FloatArray | None:
     """Return the projection of the masses in closed form, shape (M,), or None where there is none.
 
     There is one when the scopes are decomposable and the reference lies in their family. That is decided in whole

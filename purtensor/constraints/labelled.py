@@ -92,7 +92,7 @@ def read_labelled(value: Any, attributes: Sequence[str] | None, what: str) -> fl
         )
     if value.ndim == 0:
         return read_labelled(value.item(), attributes, what)
-    found = labelled_of_table(value, what)
+    found = read_table(value, what)
     if attributes is None:
         return found
     if set(found.domain.attributes) != set(attributes):
@@ -101,7 +101,7 @@ def read_labelled(value: Any, attributes: Sequence[str] | None, what: str) -> fl
     return found.in_order(attributes)
 
 
-def labelled_of_table(table: Table, what: str) -> Labelled:
+def read_table(table: Table, what: str) -> Labelled:
     """Return the numbers of a table of either layout, zeros and negative ones included.
 
     Raises

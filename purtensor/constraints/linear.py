@@ -10,7 +10,7 @@ from scipy import sparse
 
 from purtensor._typing import IntArray, Table
 from purtensor.constraints.ends import Ends, read_ends
-from purtensor.constraints.labelled import Labelled, join_profiles, labelled_of_table
+from purtensor.constraints.labelled import Labelled, join_profiles, read_table
 from purtensor.constraints.rows import Cells, RowBlock
 from purtensor.errors import InvalidTableError, UnknownCategoryError
 from purtensor.tables.coded import describe_profile, index_of_codes
@@ -61,7 +61,7 @@ class Linear:
 
     def __post_init__(self) -> None:
         what = self.name or "the linear constraint"
-        entries = labelled_of_table(self.coefficients, f"the coefficient of {what}")
+        entries = read_table(self.coefficients, f"the coefficient of {what}")
         infinite = np.flatnonzero(~np.isfinite(entries.values))
         if len(infinite):
             raise InvalidTableError(
@@ -106,7 +106,7 @@ class Linear:
         """Return for every row the coefficients of its denominator, for rates; None where it has none."""
         if self.base is None:
             return None
-        return self.matrix_of(labelled_of_table(self.base, f"the base of {self.name}"), cells)
+        return self.matrix_of(read_table(self.base, f"the base of {self.name}"), cells)
 
     def _labels(self) -> tuple[str, ...]:
         if self.ends.listed is None:

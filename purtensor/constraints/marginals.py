@@ -13,7 +13,7 @@ import numpy as np
 from purtensor._options import items_of
 from purtensor._typing import Table
 from purtensor.constraints.ends import incidence, place_rows, read_ends
-from purtensor.constraints.labelled import labelled_of_table
+from purtensor.constraints.labelled import read_table
 from purtensor.constraints.rows import Cells, RowBlock, RowConstraint
 from purtensor.constraints.scopes import Scopes, read_scopes
 from purtensor.errors import InvalidOptionError
@@ -71,7 +71,7 @@ class Marginal:
             )
         # derived fields of a frozen dataclass
         object.__setattr__(self, "scope", domain_of(self.target).attributes if ends is None else ends.attributes)
-        object.__setattr__(self, "coded_target", None if self.target is None else _coded_if_masses(self.target))
+        object.__setattr__(self, "coded_target", None if self.target is None else _encode_masses(self.target))
 
     @property
     def coded(self) -> CodedTable:
@@ -142,13 +142,13 @@ class Marginal:
         return f"Marginal({what}: {len(self.coded.values)} profiles, total {self.total:g})"
 
 
-def _coded_if_masses(target: Table) -> CodedTable | None:
+def _encode_masses(target: Table) -> CodedTable | None:
     """Return a target in codes, or None if it is negative or without mass; callers decide whether that is an error."""
     domain_of(target)
     values = np.asarray(target.values)
     finite = values.dtype.kind in "if" and values.size > 0 and bool(np.isfinite(values).all())
     if finite and ((values < 0).any() or not values.any()):
-        labelled_of_table(target, "the target")  # refuses labels that are missing or repeated
+        read_table(target, "the target")  # refuses labels that are missing or repeated
         return None
     return encode(target)
 

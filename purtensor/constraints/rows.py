@@ -207,6 +207,29 @@ class Wrapped:
         return tuple(self.constraint.attributes)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownRows:
+    """Rows that are known already as a constraint, over cells that they know by position."""
+
+    block: RowBlock
+    attributes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The constraint in words."""
+        return self.block.name
+
+    def rows(self, cells: Cells) -> RowBlock:
+        """Return the rows, which fit tables with the support that they were written for only."""
+        # another support would give each coefficient to another profile
+        if cells.count != self.block.coefficients.shape[1]:
+            raise ValueError(f"the rows are over {self.block.coefficients.shape[1]} profiles, got {cells.count}")
+        return self.block
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.block.count} stored rows>"
+
+
 def numbers_on_rows(value: Any, block: RowBlock, what: str) -> FloatArray:
     """Return one number per row: the same for all, or by the labels of the rows.
 

@@ -90,7 +90,7 @@ class System:
         local = row - int(self.offsets[k])
         return describe_profile(self.domain.select(self.scopes[k]), [code[local] for code in self.row_codes[k]])
 
-    def supported(self) -> BoolArray:
+    def find_supported(self) -> BoolArray:
         """Return for each row whether a profile of the support belongs to it."""
         found = np.zeros(self.rows, dtype=bool)
         for k in range(len(self.scopes)):
@@ -132,7 +132,7 @@ def align(reference: CodedTable, constraints: Sequence[Marginal]) -> System:
     bounds = []
     for constraint in constraints:
         size = reference.domain.select(constraint.scope).size
-        listed_all = size <= _listed_combinations(profiles)  # then the index holds combinations before it holds rows
+        listed_all = size <= _most_combinations(profiles)  # then the index holds combinations before it holds rows
         bounds.append(size if listed_all else min(size, profiles + len(constraint.coded.values)))
     # the largest array of all: one byte a row number where that does
     index = np.empty((len(constraints), profiles), dtype=smallest_unsigned(max(bounds)))
@@ -183,7 +183,7 @@ def _target_codes(reference: CodedTable, constraint: Marginal) -> list[IntArray]
     return found
 
 
-def _listed_combinations(profiles: int) -> int:
+def _most_combinations(profiles: int) -> int:
     """Return how many combinations of categories may be listed to number the rows of so many profiles."""
     # as in tables.grouping: flags beat sorting while they are about as many as the profiles
     return max(1 << 16, 4 * profiles)
@@ -198,7 +198,7 @@ def _number_rows(
     profile but its row.
     """
     bound = math.prod(sizes)
-    if bound > _listed_combinations(len(out)):
+    if bound > _most_combinations(len(out)):
         group, row_codes = group_profiles([np.concatenate(pair) for pair in zip(support, target, strict=True)], sizes)
         out[:] = group[: len(out)]
         return group[len(out) :], row_codes

@@ -11,7 +11,7 @@ import numpy as np
 
 from purtensor._options import is_number, items_of
 from purtensor._typing import BoolArray, FloatArray, Table
-from purtensor.constraints.labelled import Labelled, labelled_of_table
+from purtensor.constraints.labelled import Labelled, read_table
 from purtensor.constraints.rows import Cells
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownCategoryError
 from purtensor.tables.coded import describe_profile
@@ -85,7 +85,7 @@ def read_values(values: Any, what: str) -> Values:
     if is_number(values):
         source: float | Labelled = float(values)
     elif isinstance(values, Table):
-        source = labelled_of_table(values, f"the values of {what}")
+        source = read_table(values, f"the values of {what}")
     else:
         raise InvalidTableError(
             f"the values of {what} must be a number, the name of an attribute or column, or a table, got {values!r:.40}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from purtensor.solving.dual.answer import Answer
 from purtensor.solving.dual.question import Question
-from purtensor.solving.dual.strengths import AtStrength, Priced
+from purtensor.solving.dual.warm_starts import AtStrength, Priced
 from purtensor.solving.termination import Termination
 
 _TOLERANCE = 1e-10

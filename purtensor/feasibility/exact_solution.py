@@ -169,7 +169,7 @@ def _correct(
     where dependent rows need to agree to rounding only, 0 where exactly.
     """
     order = constraint_order(system, choose_key(system))
-    forest = grow_forest(system, order[0], order[1], system.supported())
+    forest = grow_forest(system, order[0], order[1], system.find_supported())
     numbers = np.concatenate([needs[system.block(k)] for k in forest.constraints])
     flow = np.empty_like(numbers)
     tree_flow(forest.sequence, forest.parent, numbers, flow)

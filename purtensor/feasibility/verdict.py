@@ -178,7 +178,7 @@ class _Solved:
 
 def _bare_row(problem: Problem, targets: ExactTargets) -> Proof | None:
     """Return the proof by a row without profiles: its target is positive."""
-    bare = np.flatnonzero(~problem.system.supported())
+    bare = np.flatnonzero(~problem.system.find_supported())
     if not len(bare):
         return None
     weights = np.zeros(problem.system.rows, dtype=np.int64)

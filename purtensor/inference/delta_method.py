@@ -14,8 +14,7 @@ from purtensor._options import is_count
 from purtensor._printing import Shown
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, TooLargeError, UnknownCategoryError
-from purtensor.inference.dependence import dependences
-from purtensor.inference.influence import Influence
+from purtensor.inference.influence import Influence, find_dependences
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.log_reference import require_masses
 from purtensor.projection.result import Projection, require_projection
@@ -29,7 +28,6 @@ from purtensor.tables.coded import (
     domain_of,
     encode,
     is_sparse,
-    read_codes,
     sparse_table,
 )
 from purtensor.tables.domain import Domain, as_attributes
@@ -37,7 +35,8 @@ from purtensor.tables.grouping import group_profiles
 from purtensor.tables.layouts import to_sparse
 from purtensor.tables.memory import available_memory
 from purtensor.tables.profile_lookup import lookup
-from purtensor.tables.translate import category_map, translate_codes
+from purtensor.tables.translate import translate_codes
+from purtensor.tables.values_at import look_up
 
 LARGEST_TABLE = 20_000
 """Beyond so many profiles the errors of all of them, one solve each, are refused."""
@@ -100,8 +99,7 @@ class StandardErrors(Shown):
         if profiles > LARGEST_TABLE:
             raise TooLargeError(
                 f"standard errors of {profiles} profiles need as many solves, at most {LARGEST_TABLE} are allowed; "
-                "compute the "
-                "statistics that you need with of(gradient)",
+                "compute the statistics that you need with of(gradient)",
                 8 * profiles**2,
                 available_memory(),
             )
@@ -190,23 +188,10 @@ class StandardErrors(Shown):
                 f"the gradient is over ({', '.join(domain.attributes)}), but the projection is over "
                 f"({', '.join(own.domain.attributes)})"
             )
-        values = np.asarray(gradient.values, dtype=np.float64).reshape(-1)
-        if not np.isfinite(values).all():
+        if not np.isfinite(np.asarray(gradient.values, dtype=np.float64)).all():
             raise InvalidTableError("the gradient must be finite")
-        codes = (
-            read_codes(gradient, domain)
-            if is_sparse(gradient)
-            else np.unravel_index(np.arange(len(values)), gradient.shape)
-        )
-        columns = []
-        for name, categories in zip(own.domain.attributes, own.domain.categories, strict=True):
-            position = domain.position(name)
-            columns.append(category_map(domain.categories[position], categories)[codes[position]])
-        place = lookup([code[self.labelled.profiles] for code in own.codes], columns)
-        found = np.zeros(len(self.influence.q))
         # profiles off the support of q stay empty whatever the data: their derivatives do not count
-        found[place[place >= 0]] = values[place >= 0]
-        return found
+        return look_up(gradient, own.domain, [code[self.labelled.profiles] for code in own.codes])
 
 
 @in_its_engine
@@ -279,7 +264,7 @@ def standard_errors(
     system = labelled.arrays.system
     codes = [translate_codes(sample, coded.domain.select(scope)) for scope in system.scopes]
     names = [str(constraint.target.name) for constraint in labelled.constraints]
-    kinds = dependences(labelled.arrays, codes, f, names, targets)
+    kinds = find_dependences(labelled.arrays, codes, f, names, targets)
     # only the factors are of use: right-hand sides come with each statistic
     _, factored = hessian_of(labelled.arrays).factor_and_solve(q, np.zeros(system.rows))
     influence = Influence(labelled.arrays, factored, q, f, place, kinds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from purtensor._typing import Table
-from purtensor.constraints.decomposable import closed_form as closed_form_masses
+from purtensor.constraints.decomposable import compute_closed_form
 from purtensor.constraints.marginals import Constraints, as_constraints
 from purtensor.projection.labels import table_of
 from purtensor.solving.problem import build_problem
@@ -33,5 +33,5 @@ def closed_form(reference: Table, constraints: Constraints) -> Table | None:
     True
     """
     labelled = build_problem(reference, as_constraints(constraints))
-    masses = closed_form_masses(labelled.arrays.reference, labelled.arrays.system)
+    masses = compute_closed_form(labelled.arrays.reference, labelled.arrays.system)
     return None if masses is None else table_of(labelled, masses)

@@ -15,8 +15,7 @@ from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.projection.general import GeneralRun
 from purtensor.projection.result import describe_washout
 from purtensor.solving.dual.labelled import LabelledQuestion
-from purtensor.solving.dual.penalties import block_costs, penalty_paid
-from purtensor.solving.dual.question import Question
+from purtensor.solving.dual.question import Question, block_costs, penalty_paid
 from purtensor.solving.termination import Termination
 from purtensor.tables.coded import like
 

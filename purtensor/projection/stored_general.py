@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from scipy import sparse
 
-from purtensor.constraints.rows import Cells, RowBlock, Softness
+from purtensor.constraints.rows import KnownRows, RowBlock, Softness
 from purtensor.feasibility.row_witness import diagnose_rows
 from purtensor.projection.general import GeneralEvidence
 from purtensor.projection.labelled_answer import general_projection
 from purtensor.projection.result import Projection
 from purtensor.solving.dual.answer import Answer
-from purtensor.solving.dual.labelled import LabelledQuestion, coded_with_signs
+from purtensor.solving.dual.labelled import LabelledQuestion, encode_with_signs
 from purtensor.solving.dual.options import GeneralOptions
 from purtensor.solving.dual.question import Question
 from purtensor.solving.dual.watch import StepLine
@@ -26,33 +25,6 @@ from purtensor.tables.io.table_dataset import dataset_to_table, table_to_dataset
 KIND = "general projection"
 _CELLS = ("masses", "at_bound", "bound_potentials")
 _NUMBERS = ("residual", "residual_l1", "objective", "divergence", "bound", "tv_bound", "seconds")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredRows:
-    """A constraint of a loaded projection: its rows as they were, over the cells of that reference."""
-
-    block: RowBlock
-
-    @property
-    def name(self) -> str:
-        """The constraint in words."""
-        return self.block.name
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """Nothing: the rows know their cells by position."""
-        return ()
-
-    def rows(self, cells: Cells) -> RowBlock:
-        """Return the rows, which fit tables with the support of the saved reference only."""
-        # rows are stored by position: another support would give each coefficient to another profile
-        if cells.count != self.block.coefficients.shape[1]:
-            raise ValueError(f"the rows are over {self.block.coefficients.shape[1]} profiles, got {cells.count}")
-        return self.block
-
-    def __repr__(self) -> str:
-        return f"<{self.name}: {self.block.count} stored rows>"
 
 
 def general_dataset(result: Projection) -> xr.Dataset:
@@ -105,7 +77,7 @@ def general_projection_of(dataset: xr.Dataset) -> Projection:
     """Return the projection that a dataset holds."""
     facts = dataset.attrs
     reference = dataset_to_table(dataset, "reference_")
-    coded, signs = coded_with_signs(reference, signed=bool(facts["signed"]))
+    coded, signs = encode_with_signs(reference, signed=bool(facts["signed"]))
     blocks = _blocks(dataset, json.loads(facts["blocks"]), len(coded.values))
     size = float(facts["size"])
     # rebuilt from its numbers: scales, ends and prices are those that were solved, whatever made them
@@ -136,7 +108,7 @@ def general_projection_of(dataset: xr.Dataset) -> Projection:
         **numbers,
     )
     options = GeneralOptions(distance=question.distance, size=question.size, signed=bool(facts["signed"]))
-    constraints = tuple(StoredRows(block) for block in blocks[: int(np.asarray(facts["asked"]).item())])
+    constraints = tuple(KnownRows(block) for block in blocks[: int(np.asarray(facts["asked"]).item())])
     labelled = LabelledQuestion(question, coded, constraints, options, reference)
     # made again instead of stored: the file cannot claim what does not hold
     verdict = diagnose_rows(labelled, str(facts["words"])) if int(facts["diagnosed"]) else None

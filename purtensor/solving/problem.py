@@ -234,14 +234,14 @@ def _scale(values: FloatArray, profiles: IntArray) -> tuple[FloatArray, int]:
 
 def _require_support(full: System, reduction: Reduction, *, bare_rows: bool) -> None:
     system = reduction.system
-    bare = np.flatnonzero(~system.supported())
+    bare = np.flatnonzero(~system.find_supported())
     # a verdict may be asked of such rows: they are its shortest proof
     if system.profiles and (bare_rows or len(bare) == 0):
         return
     row = int(reduction.rows[bare[0]])
     k = int(np.searchsorted(full.offsets, row, side="right")) - 1
     needs = full.targets[row]
-    emptied = full.supported()[row]
+    emptied = full.find_supported()[row]
     why = "targets of 0 exclude all its profiles" if emptied else "the reference has no profile there"
     raise InfeasibleError(
         f"no distribution meets the constraints: {full.row_label(row)} needs {needs:g} by the target over "

@@ -22,7 +22,7 @@ def coupled(seed: int):
     rng = np.random.default_rng(seed)
     support = rng.random((3, 4, 3)) < 0.8
     system = system_on(support, [(0, 1), (0, 2), (1, 2)])
-    forest = grow_forest(system, 0, 1, system.supported())
+    forest = grow_forest(system, 0, 1, system.find_supported())
     rows = np.arange(system.offsets[2], system.offsets[3])
     coupling = couple(system, forest, [2], rows)
     amounts = rng.integers(-1000, 1000, len(coupling.closing))

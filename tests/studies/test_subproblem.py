@@ -37,7 +37,7 @@ def test_subproblem__is_of_the_support_alone() -> None:
     part[::3] = 0.0
     problem, cells = subproblem(population, regularize_counts(part, 1e-4), "PUR")
     assert len(cells) == len(problem.reference) == np.count_nonzero(part.sum(axis=1)) * 2
-    assert problem.system.supported().all()
+    assert problem.system.find_supported().all()
     assert problem.reference == pytest.approx(regularize_counts(part, 1e-4).ravel()[cells], abs=0)
 
 

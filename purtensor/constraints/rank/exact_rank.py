@@ -72,9 +72,9 @@ def rank_profile(vectors: Vectors, *, explain: bool = False) -> RankProfile:
     best = Echelon(vectors.size, 2)
     for prime in primes():
         echelon = vectors.span(prime)
-        if _lost_less(echelon, best) or not moduli:
+        if _is_better(echelon, best) or not moduli:
             best, residues, moduli = echelon, [], []
-        elif _lost_less(best, echelon):
+        elif _is_better(best, echelon):
             continue  # the prime divides a minor that matters
         dependent = best.dependent()
         if not len(dependent) or (best.rank == vectors.highest and not explain):
@@ -88,7 +88,7 @@ def rank_profile(vectors: Vectors, *, explain: bool = False) -> RankProfile:
     return RankProfile(best.leads, best.dependent(), None)
 
 
-def _lost_less(one: Echelon, other: Echelon) -> bool:
+def _is_better(one: Echelon, other: Echelon) -> bool:
     """Return whether a prime lost less: more rank, or the same rank on earlier places."""
     return (-one.rank, one.leads.tolist()) < (-other.rank, other.leads.tolist())
 

@@ -40,7 +40,7 @@ class Faces:
     raised: IntArray
 
 
-def shared_marginals(system: System, order: Sequence[int], supported: BoolArray, counts: dict[str, IntArray]) -> Faces:
+def find_faces(system: System, order: Sequence[int], supported: BoolArray, counts: dict[str, IntArray]) -> Faces:
     """Return which rows span all rows when the constraints come in the given order.
 
     The baseline of an attribute is its most frequent category by `counts`: there a row is most likely supported.

@@ -10,7 +10,7 @@ import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
 from purtensor.constraints.rank.exact_rank import Structure
-from purtensor.constraints.rank.faces import Faces, category_counts, is_full_product, shared_marginals
+from purtensor.constraints.rank.faces import Faces, category_counts, find_faces, is_full_product
 from purtensor.constraints.rank.graph import graph_of
 from purtensor.constraints.rank.peeling import peel_system
 from purtensor.constraints.rank.slab_elimination import LargeEntriesError, slab_by_slab, slab_cost
@@ -128,9 +128,9 @@ _KNOWN: WeakKeyDictionary[System, dict[tuple[str, ...] | None, Independence]] = 
 def analyse(system: System, key: tuple[str, ...] | None) -> Analysis:
     """Return how the rows of a system depend on each other."""
     order = constraint_order(system, key)
-    supported = system.supported()
+    supported = system.find_supported()
     counts = category_counts(system, order)
-    faces = shared_marginals(system, order, supported, counts)
+    faces = find_faces(system, order, supported, counts)
     if len(order) == 1:
         return Analysis("one constraint", order, supported, faces)
     if is_full_product(system, order, counts):

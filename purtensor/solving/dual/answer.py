@@ -13,9 +13,8 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.solving.dual.ascent import DualRun
 from purtensor.solving.dual.certificate import certify
 from purtensor.solving.dual.columns.kind import bregman_entropy
-from purtensor.solving.dual.penalties import penalty_paid, pull_at_nothing
 from purtensor.solving.dual.prepare import Prepared, cells_of, prepare
-from purtensor.solving.dual.question import Question
+from purtensor.solving.dual.question import Question, penalty_paid, pull_at_nothing
 from purtensor.solving.dual.solve import solve
 from purtensor.solving.dual.watch import StepLine, Watch
 from purtensor.solving.termination import Termination
@@ -208,7 +207,7 @@ def residuals(question: Question, prepared: Prepared, masses: FloatArray, sums: 
     units = question.row_sizes
     misses = np.abs(question.misses(sums)) / (question.total * np.where(units > 0.0, units, 1.0))
     x = masses[prepared.cells] * math.ldexp(1.0, -prepared.exponent)
-    rows, of_centred = prepared.centred_misses(x)
+    rows, of_centred = prepared.measure_centred(x)
     misses[rows] = of_centred
     misses = np.where(question.hard, misses, 0.0)
     # of a whole constraint: many misses within the tolerance may add up

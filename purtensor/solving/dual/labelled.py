@@ -46,7 +46,7 @@ class LabelledQuestion:
 
 def build_question(reference: Table, constraints: Sequence[Any], options: GeneralOptions) -> LabelledQuestion:
     """Return the problem in arrays; invalid input raises an error that names it."""
-    coded, signs = coded_with_signs(reference, signed=options.signed)
+    coded, signs = encode_with_signs(reference, signed=options.signed)
     cells = cells_of(coded)
     # said here in the words of marginals; later it would only be an infeasible row
     if not (options.signed or options.may_be_negative):
@@ -60,7 +60,7 @@ def build_question(reference: Table, constraints: Sequence[Any], options: Genera
     if len(hard) > 1 and not options.signed:
         check_consistency(hard)
     f = coded.values
-    fixed = _fixed_total(blocks, len(f), signs)
+    fixed = _find_total(blocks, len(f), signs)
     if options.total == "constrained" and fixed is None and not options.signed:
         raise InvalidOptionError("no hard constraint fixes the total: set total= to a number, 'reference', or 'free'")
     if isinstance(options.total, str):
@@ -110,7 +110,7 @@ def build_question(reference: Table, constraints: Sequence[Any], options: Genera
     return LabelledQuestion(question, coded, tuple(constraints), options, reference)
 
 
-def coded_with_signs(reference: Table, *, signed: bool) -> tuple[CodedTable, FloatArray | None]:
+def encode_with_signs(reference: Table, *, signed: bool) -> tuple[CodedTable, FloatArray | None]:
     """Return the support of a reference in codes, and the signs of its masses where some are negative."""
     if not signed:
         try:
@@ -160,7 +160,7 @@ def marginal_block(constraint: Marginal, coded: CodedTable) -> RowBlock:
     return RowBlock(name, labels, coefficients, system.targets, system.targets, index=rows, is_marginal=True)
 
 
-def _fixed_total(blocks: Sequence[RowBlock], cells: int, signs: FloatArray | None) -> float | None:
+def _find_total(blocks: Sequence[RowBlock], cells: int, signs: FloatArray | None) -> float | None:
     """Return the total that hard rows fix: a marginal, or a row that counts every cell alike."""
     for block in blocks:
         if block.softness is None and block.is_marginal and block.equalities.all():

@@ -55,7 +55,7 @@ class Prepared:
     ends: tuple[FloatArray, FloatArray]
     problem: DualProblem
 
-    def centred_misses(self, x: FloatArray) -> tuple[IntArray, FloatArray]:
+    def measure_centred(self, x: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return the rows that are centred, and what the cells x miss of them over the row's unit, total mass 1."""
         places = np.flatnonzero(np.isin(self.rows, self.centred))
         if not len(places):

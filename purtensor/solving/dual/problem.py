@@ -11,8 +11,7 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.solving.dual.columns.composite import CompositeColumns
 from purtensor.solving.dual.columns.entropy import EntropyColumns
 from purtensor.solving.dual.columns.kind import ColumnKind
-from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
-from purtensor.solving.dual.columns.squares import SquareColumns
+from purtensor.solving.dual.columns.squares import LinearCostColumns, SquareColumns
 from purtensor.solving.dual.matrix import (
     Coefficients,
     ExplicitMatrix,

@@ -1,4 +1,4 @@
-"""The general problem in arrays with names: reference, general rows, bounds, and the units of misses."""
+"""The general problem in arrays with names: reference, rows, bounds, and what soft rows cost, in nats times mass."""
 
 from __future__ import annotations
 
@@ -10,8 +10,121 @@ import numpy as np
 from scipy import sparse
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
-from purtensor.constraints.rows import RowBlock, row_sizes
-from purtensor.solving.dual.penalties import BlockCosts, block_costs
+from purtensor.constraints.rows import RowBlock, Softness, row_sizes
+from purtensor.errors import InvalidOptionError, InvalidTableError
+from purtensor.solving.dual.columns.kind import bregman_entropy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockCosts:
+    """What missing the rows of a block costs, one entry a row, as in RowCosts.
+
+    Attributes
+    ----------
+    absolute, variance, divergence
+        As in RowCosts: a cost per unit, the variance of a quadratic one, the strength of a kl one.
+    whitening
+        The rows are to be multiplied by this before; None where the errors of the targets are independent.
+    """
+
+    absolute: FloatArray
+    variance: FloatArray
+    divergence: FloatArray
+    whitening: FloatArray | None = None
+
+
+def block_costs(block: RowBlock, total: float, size: float) -> BlockCosts:
+    """Return the costs of a block's rows (notes/one_dual.md, equation 2); they must fit what the rows ask."""
+    count = block.count
+    never, nothing, none = np.full(count, np.inf), np.zeros(count), np.full(count, np.nan)
+    soft = block.softness
+    if soft is None:
+        return BlockCosts(never, nothing, none)
+    if soft.penalty == "kl":
+        _require_divergence(block)
+        return BlockCosts(never, nothing, _strength(block, soft))
+    if soft.penalty == "l1":
+        return BlockCosts(_strength(block, soft), nothing, none)
+    unit = size / total  # standard errors count (T / size) r^2 / (2 sd^2) against T times the divergence
+    if soft.penalty == "huber":
+        if soft.sd is None:
+            raise InvalidOptionError(f"{block.name}: penalty='huber' needs sd=, the standard error of each target")
+        # Huber, with v = unit sd^2: quadratic up to k sd, then k sd / v a unit (notes/one_dual.md)
+        return BlockCosts(soft.k / (soft.sd * unit), unit * soft.sd**2, none)
+    if soft.covariance is not None:
+        return BlockCosts(never, np.full(count, unit), none, _whitening(block, soft.covariance))
+    variance = unit * soft.sd**2 if soft.sd is not None else total / _strength(block, soft)
+    return BlockCosts(never, np.broadcast_to(variance, (count,)).astype(np.float64), none)
+
+
+def penalty_paid(block: RowBlock, sums: FloatArray, costs: BlockCosts) -> float:
+    """Return what the rows of a soft block cost where they come to `sums`, in nats times mass."""
+    soft = block.softness
+    if soft is None:
+        return 0.0
+    if soft.penalty == "kl":
+        return float((costs.divergence * bregman_entropy(np.maximum(sums, 0.0), block.upper)).sum())
+    miss = np.where(sums < block.lower, sums - block.lower, np.maximum(sums - block.upper, 0.0))
+    if costs.whitening is not None:
+        return float(((costs.whitening @ (sums - block.lower)) ** 2 / (2.0 * costs.variance)).sum())
+    size = np.abs(miss)
+    if soft.penalty == "l1":
+        return float((costs.absolute * size).sum())
+    bent = np.minimum(size, costs.absolute * costs.variance)  # Huber: quadratic up to here, linear beyond
+    beyond = np.where(size > bent, costs.absolute * (size - bent), 0.0) if soft.penalty == "huber" else 0.0
+    return float((bent**2 / (2.0 * costs.variance) + beyond).sum())
+
+
+def pull_at_nothing(block: RowBlock, costs: BlockCosts) -> FloatArray:
+    """Return the potentials of rows that no cell can reach: minus the slope of their penalty where they come to 0."""
+    soft = block.softness
+    if soft is None:
+        return np.zeros(block.count)
+    miss = np.where(block.lower > 0.0, block.lower, np.minimum(block.upper, 0.0))
+    if soft.penalty == "kl":
+        # the slope of x log(x / b) at 0
+        return np.where(miss > 0.0, np.inf, 0.0)
+    if soft.penalty == "l1":
+        return np.asarray(np.sign(miss) * costs.absolute)
+    return np.asarray(np.clip(miss / costs.variance, -costs.absolute, costs.absolute))
+
+
+def _strength(block: RowBlock, soft: Softness) -> FloatArray:
+    if soft.strength is None:
+        raise InvalidOptionError(f"{block.name}: penalty={soft.penalty!r} needs strength=, in nats per unit of mass")
+    return np.broadcast_to(np.asarray(soft.strength, dtype=np.float64), (block.count,)).astype(np.float64)
+
+
+def _require_divergence(block: RowBlock) -> None:
+    if not np.array_equal(block.lower, block.upper):
+        raise InvalidOptionError(
+            f"{block.name}: penalty='kl' needs targets, got an interval; use penalty='quadratic' or 'l1'"
+        )
+    negative = np.flatnonzero(block.upper < 0.0)
+    if len(negative):
+        raise InvalidTableError(
+            f"{block.name}: the target of {block.labels[negative[0]] or 'the row'} is {block.upper[negative[0]]:g}; "
+            "penalty='kl' needs targets that are not negative: use sd=, or penalty='l1'"
+        )
+    if len(block.coefficients.data) and block.coefficients.data.min() < 0.0:
+        raise InvalidTableError(
+            f"{block.name} has negative coefficients; penalty='kl' compares masses: use sd=, or penalty='l1'"
+        )
+
+
+def _whitening(block: RowBlock, covariance: FloatArray) -> FloatArray:
+    if not np.array_equal(block.lower, block.upper):
+        raise InvalidOptionError(f"{block.name}: covariance= needs targets, got an interval; use sd= for a dead zone")
+    if covariance.shape != (block.count, block.count):
+        raise InvalidOptionError(
+            f"{block.name}: covariance must have shape {(block.count, block.count)}, got {covariance.shape}"
+        )
+    try:
+        # with covariance L L^T the errors L^-1 r are independent, of variance 1
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(covariance)))
+    except np.linalg.LinAlgError:
+        raise InvalidOptionError(f"{block.name}: covariance must be symmetric and positive definite") from None
+
 
 DISTANCES = ("kl", "linear", "logit")
 """The words for `distance`."""

@@ -10,11 +10,10 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.solving.dual.ascent import AscentOptions, DualRun, ascend, point_at
 from purtensor.solving.dual.certificate import certify
-from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
-from purtensor.solving.dual.gradient_steps import IterativeScaling, LimitedMemory
+from purtensor.solving.dual.columns.squares import LinearCostColumns
+from purtensor.solving.dual.first_order import IterativeScaling, LimitedMemory, sweep_rows
 from purtensor.solving.dual.interior import InteriorPoint, interior_phase
 from purtensor.solving.dual.problem import DualProblem
-from purtensor.solving.dual.row_steps import sweep_rows
 from purtensor.solving.dual.watch import Ending, StoppedError, Watch
 
 _PATIENCE = 25

@@ -148,7 +148,7 @@ def test_independent_rows__categories_without_support_give_nothing() -> None:
     found = independent_rows(fewer)
     assert found.method == "full product"
     assert found.rank == 1 + 1 + 2 + 1 + 2 + 1 + 2
-    assert fewer.supported()[found.rows].all()
+    assert fewer.find_supported()[found.rows].all()
     assert found.rank == rational_rank(dense_matrix(fewer))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from purtensor.constraints.rank.exact_rank import Structure
-from purtensor.constraints.rank.faces import Faces, category_counts, shared_marginals
+from purtensor.constraints.rank.faces import Faces, category_counts, find_faces
 from purtensor.constraints.rank.graph import graph_of
 from purtensor.constraints.rank.independence import Analysis, constraint_order, independent_rows
 from purtensor.constraints.rank.peeling import peel_system
@@ -59,8 +59,8 @@ def test_proofs__every_structure_on_every_key(seed: int, build: Build) -> None:
     system = random_system(seed)
     matrix = dense_matrix(system)
     for key in sorted({(name,) for scope in system.scopes for name in scope}):
-        order, supported = constraint_order(system, key), system.supported()
-        faces: Faces = shared_marginals(system, order, supported, category_counts(system, order))
+        order, supported = constraint_order(system, key), system.find_supported()
+        faces: Faces = find_faces(system, order, supported, category_counts(system, order))
         structure = build(system, key, Analysis("", order, supported, faces))
         if structure is None:
             continue

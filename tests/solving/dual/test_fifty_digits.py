@@ -9,8 +9,7 @@ import pytest
 
 from purtensor.solving.dual.certificate import certify
 from purtensor.solving.dual.columns.entropy import EntropyColumns
-from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
-from purtensor.solving.dual.columns.squares import SquareColumns
+from purtensor.solving.dual.columns.squares import LinearCostColumns, SquareColumns
 from purtensor.solving.dual.problem import DualProblem
 from purtensor.solving.dual.solve import solve
 from purtensor.solving.dual.watch import Watch
@@ -56,13 +55,13 @@ def columns_of(problem: DualProblem) -> list[Column]:
                 column = Column(
                     own, low, high, "entropy", Decimal(float(block.centre[k])), Decimal(float(block.strength[k]))
                 )
-            elif isinstance(block, SquareColumns):
+            elif isinstance(block, LinearCostColumns):
+                column = Column(own, low, high, "linear", Decimal(float(block.cost[k])))
+            else:
+                assert isinstance(block, SquareColumns)
                 column = Column(
                     own, low, high, "square", Decimal(float(block.centre[k])), Decimal(float(block.variance[k]))
                 )
-            else:
-                assert isinstance(block, LinearCostColumns)
-                column = Column(own, low, high, "linear", Decimal(float(block.cost[k])))
             found.append(column)
     return found
 

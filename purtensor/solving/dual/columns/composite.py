@@ -8,7 +8,7 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray
 from purtensor.solving.dual.columns.kind import ColumnKind
-from purtensor.solving.dual.columns.linear_cost import LinearCostColumns
+from purtensor.solving.dual.columns.squares import LinearCostColumns
 
 
 class CompositeColumns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from purtensor._typing import FloatArray, IntArray
+from purtensor._typing import FloatArray
 from purtensor.solving.dual.columns.kind import ColumnKind, bregman_entropy
 
 # e^709.8 is the end of float64: some room is left for the centre
@@ -19,10 +19,6 @@ class EntropyColumns(ColumnKind):
         self.strength = np.broadcast_to(np.asarray(strength, dtype=np.float64), centre.shape)
         self.lower, self.upper = lower, upper
         self.lowest, self.highest = self.slope(np.maximum(lower, 0.0)), self.slope(upper)
-
-    def only(self, columns: IntArray) -> EntropyColumns:
-        """Return some of the columns."""
-        return EntropyColumns(self.centre[columns], self.strength[columns], self.lower[columns], self.upper[columns])
 
     def slope(self, x: FloatArray) -> FloatArray:
         """Return strength log(x / centre)."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
+from typing import Self
 
 import numpy as np
 
@@ -28,9 +30,12 @@ class ColumnKind(ABC):
     lowest: FloatArray
     highest: FloatArray
 
-    @abstractmethod
-    def only(self, columns: IntArray) -> ColumnKind:
+    def only(self, columns: IntArray) -> Self:
         """Return some of the columns."""
+        chosen = copy(self)
+        for name, values in vars(self).items():
+            setattr(chosen, name, values[columns])
+        return chosen
 
     @abstractmethod
     def slope(self, x: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from purtensor._typing import FloatArray, IntArray
+from purtensor._typing import FloatArray
 from purtensor.solving.dual.columns.kind import ColumnKind, bregman_entropy
 
 
@@ -20,10 +20,6 @@ class LogitColumns(ColumnKind):
         self.width = upper - lower
         self.rate = self.width * centre / ((centre - lower) * (upper - centre))
         self.lowest, self.highest = np.full(len(centre), -np.inf), np.full(len(centre), np.inf)
-
-    def only(self, columns: IntArray) -> LogitColumns:
-        """Return some of the columns."""
-        return LogitColumns(self.centre[columns], self.lower[columns], self.upper[columns])
 
     def slope(self, x: FloatArray) -> FloatArray:
         """Return (log((x - lower) / (centre - lower)) - log((upper - x) / (upper - centre))) / a."""

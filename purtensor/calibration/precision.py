@@ -1,4 +1,4 @@
-"""What bounds on the ratios cost: divergence and effective size from the tightest bounds to none."""
+"""What unequal weights cost in precision, and bounds on the ratios in divergence."""
 
 from __future__ import annotations
 
@@ -10,11 +10,53 @@ import pandas as pd
 from purtensor._options import is_count
 from purtensor._typing import FloatArray
 from purtensor.calibration.merging import Merged
-from purtensor.calibration.solve import Asked, solve_next, wanted_total
-from purtensor.calibration.spread import design_effect, effective_size
+from purtensor.calibration.solve import Asked, find_total, solve_next
 from purtensor.calibration.tightest_bounds import tightest_bounds
 from purtensor.calibration.units import Units
 from purtensor.errors import InvalidOptionError
+
+
+def design_effect(weights: FloatArray) -> float:
+    """Return Kish's design effect of unequal weights, n sum w^2 / (sum w)^2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> design_effect(np.array([1.0, 3.0]))
+    1.25
+    """
+    return float(len(weights) * (weights**2).sum() / weights.sum() ** 2)
+
+
+def effective_size(weights: FloatArray) -> float:
+    """Return the size of the simple random sample that Kish's design effect leaves, (sum w)^2 / sum w^2."""
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def spread(columns: dict[str, FloatArray]) -> pd.DataFrame:
+    """Return a row of facts for each set of weights: size, sum, quartiles, variation, design effect."""
+    return pd.DataFrame(
+        [
+            {
+                "weights": name,
+                "count": len(own),
+                "sum": float(own.sum()),
+                "mean": float(own.mean()),
+                **dict(
+                    zip(
+                        ("least", "first quartile", "median", "third quartile", "largest"),
+                        map(float, np.quantile(own, [0, 0.25, 0.5, 0.75, 1])),
+                        strict=True,
+                    )
+                ),
+                "coefficient of variation": float(own.std() / own.mean()),
+                "design effect": design_effect(own),
+                "effective size": effective_size(own),
+            }
+            for name, own in columns.items()
+        ]
+    )
+
 
 _MARGIN = 1e-6
 """By how much bounds are wider than the tightest, on which no potentials are unique, and than any that are active."""
@@ -70,5 +112,5 @@ def bound_curve(asked: Asked, merged: Merged, units: Units, points: int) -> pd.D
 
 
 def _scale(asked: Asked, merged: Merged) -> FloatArray | float:
-    total = wanted_total(merged.blocks) if asked.relative_to == "scaled" else None
+    total = find_total(merged.blocks) if asked.relative_to == "scaled" else None
     return 1.0 if total is None else total / float(merged.weights.sum())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import purtensor as pt
 from purtensor.projection.relax import build_relaxation
-from purtensor.solving.dual.strengths import Priced
+from purtensor.solving.dual.warm_starts import Priced
 
 STEP = 1e-5
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import purtensor as pt
-from purtensor.calibration.weak_dual import weak_dual
+from purtensor.calibration.tightest_bounds import weak_dual
 
 seeds = st.integers(0, 2**32 - 1)
 
