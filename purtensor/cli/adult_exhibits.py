@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +12,6 @@ import purtensor as pt
 from purtensor.cli.output import name_files
 from purtensor.plots.save_figure import save_figure
 from purtensor.report.page import Exhibit
-from purtensor.studies.adult_numbers import by_unseen_rule, data_ratios, decision_rates, prevalences
 from purtensor.studies.adult_study import DRAWN, POSITIVE, REFERENCE, AdultStudy
 
 NAMES = {"f": "data, f", "P": "P", "PU": "PU", "PUR": "PUR", "MaxEnt": "MaxEnt-PUR"}
@@ -38,20 +37,50 @@ PICTURES = {
     ),
 }
 
-COST_NAMES = {
+ATTRIBUTES = {"age_group": "age group"}
+
+
+# for each table without a picture its heading, and what is shown
+TABLES = {
+    "data_ratios": (
+        "Disparity ratios of the data",
+        f"P({POSITIVE} | group) / P({POSITIVE} | {', '.join(REFERENCE.values())}) of all people and of the two splits, "
+        "from the counts. The paper gives the ratios for all people; everything here is fitted on the train split.",
+    ),
+    "by_unseen_rule": (
+        "People with an unseen profile",
+        "One person in the test split has a predictor profile that does not occur in the train split. The paper "
+        "leaves such people out; here they are predicted by q(y), which keeps parity, unless --unseen drop is given. "
+        "The table has the ratios under both rules.",
+    ),
+    "decisions": (
+        "Decisions",
+        f"The rate of the decision {POSITIVE} in each group of the test split (the mean, if decisions are drawn), and "
+        "the share of correct decisions. The most likely class under fair probabilities is not fair; random draws "
+        "are, and so are the most accurate decisions with the same rate for all groups. Accuracy is agreement with "
+        "the observed incomes, which include the disparity. Parity concerns the mean over a group: two people who "
+        "differ only in gender and race get different probabilities; this is intended. There is no guarantee for "
+        "subgroups, for attributes that were not named, or for privacy. See 'What is fair here, and what is not' in "
+        "the documentation (notes/what_is_fair.md).",
+    ),
+    "costs": (
+        "Costs and certificates",
+        "Divergence from f and utility errors in nats; residual and proved bound on the distance to the exact "
+        "projection (total variation), both for total mass 1.",
+    ),
+}
+COLUMNS = {
     "divergence": "KL paid",
     "utility_error_train": "utility error, train",
     "utility_error_test": "utility error, test",
     "tv_bound": "TV proved",
 }
-ATTRIBUTES = {"age_group": "age group"}
 
 
-def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
-    """Draw and write every figure, and yield it for the report."""
-    axes = pt.plots.plot_prevalences(
-        prevalences(study), names=ATTRIBUTES, title="Who is in the Adult data? 46,043 people"
-    )
+def exhibits(study: AdultStudy, numbers: Mapping[str, pd.DataFrame], folder: Path) -> Iterator[Exhibit]:
+    """Draw and write every figure, and yield it for the report, then the tables."""
+    title = "Who is in the Adult data? 46,043 people"
+    axes = pt.plots.plot_prevalences(numbers["prevalences"], names=ATTRIBUTES, title=title)
     vector, _ = save_figure(axes, folder / "prevalences", title="Adult: prevalences")
     yield Exhibit(
         "Prevalences",
@@ -60,17 +89,10 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
         vector,
         numbers=name_files("prevalences"),
     )
-    yield Exhibit(
-        "Disparity ratios of the data",
-        f"P({POSITIVE} | group) / P({POSITIVE} | {', '.join(REFERENCE.values())}) of all people and of the two splits, "
-        "from the counts. The paper gives the ratios for all people; everything here is fitted on the train split.",
-        table=data_ratios(study),
-        numbers=name_files("data_ratios"),
-    )
-    for sample, (name, title, text, paper) in PICTURES.items():
+    for sample, (name, heading, text, paper) in PICTURES.items():
         if sample in set(study.disparities["sample"]):
-            vector, _ = save_figure(picture(study, sample, title), folder / name, title=title)
-            yield Exhibit(title, text, paper, vector, numbers=name_files("disparities"))
+            vector, _ = save_figure(picture(study, sample, heading), folder / name, title=heading)
+            yield Exhibit(heading, text, paper, vector, numbers=name_files("disparities"))
     yield Exhibit(
         "Standard errors",
         "Standard errors of the ratios by the delta method: in each distribution itself, where they are 0 if parity is "
@@ -80,33 +102,9 @@ def exhibits(study: AdultStudy, folder: Path) -> Iterator[Exhibit]:
         table=with_errors(study),
         numbers=name_files("disparities"),
     )
-    yield Exhibit(
-        "People with an unseen profile",
-        "One person in the test split has a predictor profile that does not occur in the train split. The paper "
-        "leaves such people out; here they are predicted by q(y), which keeps parity, unless --unseen drop is given. "
-        "The table has the ratios under both rules.",
-        table=by_unseen_rule(study).replace({"distribution": NAMES}),
-        numbers=name_files("by_unseen_rule"),
-    )
-    yield Exhibit(
-        "Decisions",
-        f"The rate of the decision {POSITIVE} in each group of the test split (the mean, if decisions are drawn), and "
-        "the share of correct decisions. The most likely class under fair probabilities is not fair; random draws "
-        "are, and so are the most accurate decisions with the same rate for all groups. Accuracy is agreement with "
-        "the observed incomes, which include the disparity. Parity concerns the mean over a group: two people who "
-        "differ only in gender and race get different probabilities; this is intended. There is no guarantee for "
-        "subgroups, for attributes that were not named, or for privacy. See 'What is fair here, and what is not' in "
-        "the documentation (notes/what_is_fair.md).",
-        table=decision_rates(study).replace({"distribution": NAMES}),
-        numbers=name_files("decisions"),
-    )
-    yield Exhibit(
-        "Costs and certificates",
-        "Divergence from f and utility errors in nats; residual and proved bound on the distance to the exact "
-        "projection (total variation), both for total mass 1.",
-        table=study.costs.replace({"distribution": NAMES}).rename(columns=COST_NAMES),
-        numbers=name_files("costs"),
-    )
+    for name, (heading, text) in TABLES.items():
+        table = numbers[name].replace({"distribution": NAMES}).rename(columns=COLUMNS)
+        yield Exhibit(heading, text, table=table, numbers=name_files(name))
 
 
 def with_errors(study: AdultStudy) -> pd.DataFrame:

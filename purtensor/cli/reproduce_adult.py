@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -15,14 +15,11 @@ from purtensor.cli.output import bar, show_claims, show_facts, show_frame, write
 from purtensor.report.page import Part, Report, write_report
 from purtensor.studies.adult import study_adult
 from purtensor.studies.adult_claims import claims
-from purtensor.studies.adult_numbers import by_unseen_rule, data_ratios, decision_rates, prevalences
+from purtensor.studies.adult_numbers import facts, frames
 from purtensor.studies.adult_study import POSITIVE, PROTECTED, REFERENCE, AdultStudy
 from purtensor.studies.claims import Claim, claims_frame
 from purtensor.studies.forests import FOREST
-from purtensor.studies.members import describe_failures
 from purtensor.studies.population import DRAWN_FROM, UNSEEN
-from purtensor.studies.projections import DATA
-from purtensor.tables.coded import encode
 
 SAMPLES = {
     "itself": "in the distribution itself (standard error in its digits)",
@@ -58,42 +55,30 @@ def run(arguments: argparse.Namespace) -> None:
             on_member=shown.done,
         )
         shown.step("writing files")
-        written = write_files(study, folder)
-    verdicts = claims(study)
+        numbers, verdicts = frames(study), claims(study)
+        for name, table in study.distributions.items():
+            pt.save(table, folder / f"{name}.csv")
+            pt.save(study.projections.get(name, table), folder / f"{name}.nc")
+        written = write_frames({**numbers, "claims": claims_frame(verdicts)}, folder)
     show_facts("Adult, UCI's train split, the paper's sample", facts(study))
-    show_data_ratios(study)
+    show_data_ratios(numbers["data_ratios"])
     for sample, text in SAMPLES.items():
         show_disparities(study, sample, text)
     show_costs(study.costs)
-    show_decisions(decision_rates(study))
+    show_decisions(numbers["decisions"])
     show_claims(verdicts)
-    report = write_report(as_report(study, verdicts, folder), folder / "report.html", command=arguments.typed)
+    report = write_report(as_report(study, numbers, verdicts, folder), folder / "report.html", command=arguments.typed)
+    tables = [f"{name}.{kind}" for name in study.distributions for kind in ("csv", "nc")]
     paths = {
-        "files": ", ".join(path.name for path in written),
+        "files": ", ".join([*tables, *(path.name for path in written)]),
         "report": f"{report.name}; its pictures as .png and .svg",
     }
     show_facts(f"written to {folder}", paths)
 
 
-def facts(study: AdultStudy) -> dict[str, str]:
-    """Return what was computed from what."""
-    coded = encode(study.distributions[DATA])
-    washed_out = study.distributions[DATA].attrs["washed_out_share"]
-    return {
-        "persons": f"{float(study.train.sum()):,.0f} train, {float(study.test.sum()):,.0f} test",
-        "profiles": f"{len(coded.values)} supported of {coded.domain.size}",
-        "lambda": f"{study.strength:g}, washed out {washed_out:.3g} (lambda * profiles / N)",
-        "unseen": f"{study.unseen_mass:.2e} of the test mass, on predictor profiles that are not in the train split: "
-        f"{UNSEEN[study.unseen]}",
-        "source": "UCI Adult (data set 2, CC BY 4.0), embedded; rows with a known workclass",
-        **describe_failures(study.failures),
-        "SHA-256 of counts and settings": study.identity,
-    }
-
-
-def show_data_ratios(study: AdultStudy) -> None:
+def show_data_ratios(found: pd.DataFrame) -> None:
     """Print the disparity ratios of the data as they are, a line per protected profile."""
-    frame = data_ratios(study).set_index("group").map("{:.4f}".format).rename_axis(_GROUP).reset_index()
+    frame = found.set_index("group").map("{:.4f}".format).rename_axis(_GROUP).reset_index()
     show_frame(f"{_RATIO}; of all people, and of each split", frame)
 
 
@@ -131,26 +116,9 @@ def show_decisions(rates: pd.DataFrame) -> None:
     show_frame(f"decisions on the test split: share decided {POSITIVE}, by group", shown)
 
 
-def write_files(study: AdultStudy, folder: Path) -> list[Path]:
-    """Write the distributions and the numbers, and return the paths."""
-    written = []
-    for name, table in study.distributions.items():
-        written += [folder / f"{name}.csv", folder / f"{name}.nc"]
-        pt.save(table, written[-2])
-        pt.save(study.projections.get(name, table), written[-1])
-    frames = {
-        "disparities": study.disparities,
-        "costs": study.costs,
-        "prevalences": prevalences(study),
-        "decisions": decision_rates(study),
-        "by_unseen_rule": by_unseen_rule(study),
-        "data_ratios": data_ratios(study),
-        "claims": claims_frame(claims(study)),
-    }
-    return [*written, *write_frames(frames, folder)]
-
-
-def as_report(study: AdultStudy, verdicts: Sequence[Claim], folder: Path) -> Report:
+def as_report(
+    study: AdultStudy, numbers: Mapping[str, pd.DataFrame], verdicts: Sequence[Claim], folder: Path
+) -> Report:
     """Draw the figures, write them, and return the report that shows them."""
     settings = {
         "lambda": f"{study.strength:g}",
@@ -161,7 +129,7 @@ def as_report(study: AdultStudy, verdicts: Sequence[Claim], folder: Path) -> Rep
         "random forests": ", ".join(f"{name}={value}" for name, value in FOREST.items()),
         "projections": "iterative proportional fitting, to a residual of 1e-10, with a certificate",
     }
-    part = Part("Adult, UCI's train and test splits", facts(study), verdicts, list(exhibits(study, folder)))
+    part = Part("Adult, UCI's train and test splits", facts(study), verdicts, list(exhibits(study, numbers, folder)))
     return Report(
         "Income without disparity: the Adult study of arXiv 2309.17347", SUMMARY, [part], settings, list_versions()
     )

@@ -10,8 +10,38 @@ from purtensor._typing import FloatArray, Profile, Table
 from purtensor.fairness.decisions import RULES, decide
 from purtensor.fairness.rates import accuracy, rates_by_group, smallest_ratios
 from purtensor.studies.adult_study import POSITIVE, RESPONSE, ROLES, AdultStudy, ratios
+from purtensor.studies.members import describe_failures
 from purtensor.studies.population import UNSEEN, conditionals, population_of, shares_of
 from purtensor.studies.projections import DATA
+from purtensor.tables.coded import encode
+
+
+def frames(study: AdultStudy) -> dict[str, pd.DataFrame]:
+    """Return the numbers of all figures and tables by name, one observation per row."""
+    return {
+        "disparities": study.disparities,
+        "costs": study.costs,
+        "prevalences": prevalences(study),
+        "decisions": decision_rates(study),
+        "by_unseen_rule": by_unseen_rule(study),
+        "data_ratios": data_ratios(study),
+    }
+
+
+def facts(study: AdultStudy) -> dict[str, str]:
+    """Return what was computed from what."""
+    coded = encode(study.distributions[DATA])
+    washed_out = study.distributions[DATA].attrs["washed_out_share"]
+    return {
+        "persons": f"{float(study.train.sum()):,.0f} train, {float(study.test.sum()):,.0f} test",
+        "profiles": f"{len(coded.values)} supported of {coded.domain.size}",
+        "lambda": f"{study.strength:g}, washed out {washed_out:.3g} (lambda * profiles / N)",
+        "unseen": f"{study.unseen_mass:.2e} of the test mass, on predictor profiles that are not in the train split: "
+        f"{UNSEEN[study.unseen]}",
+        "source": "UCI Adult (data set 2, CC BY 4.0), embedded; rows with a known workclass",
+        **describe_failures(study.failures),
+        "SHA-256 of counts and settings": study.identity,
+    }
 
 
 def prevalences(study: AdultStudy) -> pd.DataFrame:

@@ -72,17 +72,14 @@ def test_compare__writes_everything(
     assert r"\midrule" in (out / "runs.tex").read_text()
 
 
-@pytest.mark.parametrize("ending", ["feather", "tsv.gz", "txt", "xlsx"])
+@pytest.mark.parametrize("ending", ["feather", "txt"])
 def test_compare__reads_records_of_any_kind(tmp_path: Path, ending: str) -> None:
     frame = pd.DataFrame({"hired": ["no", "yes", "no", "yes"] * 2, "sex": list("ffmmfmfm"), "degree": list("abababba")})
     path = tmp_path / f"people.{ending}"
     if ending == "feather":
         frame.to_feather(path)
-    elif ending == "xlsx":
-        pytest.importorskip("openpyxl")
-        frame.to_excel(path, index=False)
     else:
-        frame.to_csv(path, index=False, sep=";" if ending == "txt" else "\t")
+        frame.to_csv(path, index=False, sep=";")
     words = ["--response", "hired", "--protected", "sex", "--repetitions", "1", "--out", str(tmp_path / "out")]
     assert main(["compare", str(path), "--solvers", "ipf", *words]) == 0
     assert pd.read_csv(tmp_path / "out" / "runs.csv")["problem"].tolist() == ["people"]

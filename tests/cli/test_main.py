@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import xarray as xr
 
 import purtensor as pt
 from purtensor.cli.main import (
@@ -132,11 +133,20 @@ def test_project__onto_parity_alone_from_a_uniform_reference(hired: Path, tmp_pa
     assert (fair["no"] / fair["yes"]).to_numpy() == pytest.approx(1.0, abs=1e-9)
 
 
-def test_project__onto_a_smoothed_reference(hired: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_project__onto_a_smoothed_reference(
+    hired: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "fair.csv"
-    assert project(hired, "--out", out, "--reference", "smooth") == 0
     counts = pt.tabulate(pd.read_csv(hired), weights="count")
     found = pt.fairness.smooth(counts, response="hired", protected="sex")
+
+    def smooth(given: xr.DataArray, *, protected: list[str], **_: object) -> object:
+        assert given.to_series().equals(counts.to_series())
+        assert protected == ["sex"]
+        return found
+
+    monkeypatch.setattr("purtensor.cli.question.smooth", smooth)
+    assert project(hired, "--out", out, "--reference", "smooth") == 0
     told = capsys.readouterr().out
     assert re.search(rf"smoothed +the response depends on .+, pseudo-count {found.strength:.6g}", told)
     fair = pd.read_csv(out).set_index(["hired", "sex", "degree"])["probability"]
