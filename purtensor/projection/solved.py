@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from purtensor._typing import FloatArray
+from purtensor._typing import BoolArray, FloatArray, Table
 from purtensor.constraints.marginals import StoredMarginal
+from purtensor.feasibility.face_rounding import rounding_of_rows
 from purtensor.kernels.engine import engine_for
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.labels import potentials_from
@@ -68,11 +70,30 @@ def gather_point(result: Projection[Any]) -> tuple[LabelledProblem, Iterate, flo
     values[coded.positions] = np.where(table > 0, coded.values, 0)
     constraints = [own.in_memory() if isinstance(own, StoredMarginal) else own for own in result.constraints]
     labelled = build_problem(reference.copy(data=values.reshape(reference.shape)), constraints)
+    if result.independent_rows is not None:
+        # each part has chosen its rows by its masses: the bound is about these
+        arrays = labelled.arrays
+        labelled = replace(
+            labelled,
+            arrays=replace(
+                arrays, face_rounding=rounding_of_rows(arrays, _named_rows(labelled, result.independent_rows))
+            ),
+        )
     point = iterate_at(labelled.arrays, potentials_from(labelled, result.potentials))
     masses = np.ldexp(point.masses, labelled.target_exponent)
     with np.errstate(all="ignore"):
         apart = float(np.abs(np.log(table[table > 0][labelled.profiles] / masses)).max())
     return labelled, point, apart + 4 * float(np.finfo(np.float64).eps)
+
+
+def _named_rows(labelled: LabelledProblem, tables: Sequence[Table]) -> BoolArray:
+    """Return which rows of a problem tables of True and False name, one per constraint."""
+    full = labelled.full
+    named = [
+        look_up(table.astype(np.float64), full.domain.select(scope), codes)
+        for table, scope, codes in zip(tables, full.scopes, full.row_codes, strict=True)
+    ]
+    return np.asarray(np.concatenate(named)[labelled.rows] != 0.0)
 
 
 def _is_whole(values: FloatArray) -> bool:

@@ -67,7 +67,7 @@ def _complete_exactly(problem: Problem, basis: Basis, missed: Sequence[int]) -> 
         return routed
     sums = _sums(problem, basis, routed)
     left = [missed[row] - change for row, change in zip(closing.rows.tolist(), sums, strict=True)]
-    values = _solve(_cycles(problem, basis), left)
+    values = solve_exactly(_cycles(problem, basis), left)
     return None if values is None else _route(basis, missed, dict(zip(closing.profiles.tolist(), values, strict=True)))
 
 
@@ -114,7 +114,7 @@ def _cycles(problem: Problem, basis: Basis) -> list[list[Fraction]]:
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _solve(matrix: list[list[Fraction]], right: Sequence[Fraction]) -> list[Fraction] | None:
+def solve_exactly(matrix: list[list[Fraction]], right: Sequence[Fraction]) -> list[Fraction] | None:
     """Return the solution of a square system by Gauss and Jordan's elimination; None where it is singular."""
     rows = [[*row, Fraction(value)] for row, value in zip(matrix, right, strict=True)]
     for column in range(len(rows)):

@@ -71,7 +71,8 @@ class Problem:
         Shape (M,): the logarithms of the reference where float64 does not hold its masses, so that some of them may
         be 0; else None.
     face_rounding
-        On a face whose zeros the targets imply to rounding only: how far; else None.
+        On a face whose zeros the targets imply to rounding only, or where other rows are met than `independent_rows`
+        finds: how far the targets may be from those that the bounds are about; else None.
     """
 
     reference: FloatArray

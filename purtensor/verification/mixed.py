@@ -7,19 +7,20 @@ code with what solved it: the misses, the bounds, the objective and the gap are 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from purtensor._typing import BoolArray
+from purtensor._typing import BoolArray, FloatArray
 from purtensor.errors import TooLargeError
 from purtensor.verification.row_costs import (
     UNIT,
     LongArray,
     MixedStatement,
-    asked_sums,
+    choose_sums,
     entropy,
     missed,
     row_costs,
@@ -60,10 +61,10 @@ def measure_mixed(stated: MixedStatement) -> MixedFigures:
             f"verify solves dense equations of {rows} rows, at most {_MOST_ROWS}", need, 8 * _MOST_ROWS**2
         )
     with np.errstate(all="ignore"):
-        return _measured(stated)
+        return _measure(stated)
 
 
-def _measured(stated: MixedStatement) -> MixedFigures:
+def _measure(stated: MixedStatement) -> MixedFigures:
     masses = np.asarray(stated.masses, dtype=np.longdouble)
     low, high = (np.asarray(end, dtype=np.longdouble) for end in (stated.cell_lower, stated.cell_upper))
     # the unit of a residual: a row's largest coefficient, as the solver divides by it
@@ -79,26 +80,55 @@ def _measured(stated: MixedStatement) -> MixedFigures:
     empty = np.isneginf(potentials)
     kept = ~np.asarray(abs(stated.coefficients[np.flatnonzero(empty)]).sum(axis=0) > 0).reshape(-1) & (high > 0)
     potentials = np.where(empty, 0, potentials)
-    # beyond the price of a row its cost has no conjugate; any potentials prove, so rounding beyond it is taken off
+    # beyond the price of a row its cost has no conjugate, and an ulp below it a whole miss counts; any potentials prove
     price = np.asarray(stated.price, dtype=np.longdouble)
     priced = np.array([word in ("l1", "huber") for word in stated.penalty])
-    potentials = np.where(priced, np.clip(potentials, -price, price), potentials)
-    z = _times(stated.coefficients.T.tocsr(), potentials)
+    full = priced & (np.abs(potentials) >= price * (1 - 4 * UNIT))
+    potentials = np.where(full, np.copysign(price, potentials), potentials)
     # potentials come as float64: their rounding moves the exponent of a cell by this at most
     blur = UNIT * float(_times(abs(stated.coefficients).T.tocsr(), np.abs(potentials))[kept].max(initial=0))
-    feasible, left, met = _feasible(stated, masses, potentials, kept, hard & ~empty)
-    # weak duality needs a feasible point: without one nothing is proved
-    if left > 64 * UNIT:
-        return MixedFigures(residual, outside, objective, np.inf, 1.0, blur)
-    there = _times(stated.coefficients, feasible)
-    gap = float(_cell_gaps(stated, feasible, z)[kept].sum() + row_gaps(stated, there, potentials)[~empty & ~met].sum())
+    best = np.inf, 1.0
+    for weight in _weights(stated, masses, kept):
+        for start in (potentials, _release_intervals(stated, sums, potentials)):
+            feasible, moved, left = _move_onto_rows(stated, masses, start, weight, hard & ~empty)
+            # weak duality needs a feasible point: without one nothing is proved
+            if left > 64 * UNIT:
+                continue
+            # any potentials prove with the same point; those that Newton's step leads to are often closer
+            stepped = np.where(priced, np.clip(start + moved, -price, price), start + moved)
+            for at in (start, stepped):
+                found = _prove(stated, masses, feasible, np.where(empty, 0, at), kept, ~empty)
+                best = found if found[1] < best[1] else best
+    return MixedFigures(residual, outside, objective, *best, blur)
+
+
+def _release_intervals(stated: MixedStatement, sums: LongArray, potentials: LongArray) -> LongArray:
+    """Return the potentials, 0 for rows with sums that are nearer to the other end than to the one they push to."""
+    to_lower, to_upper = np.abs(sums - stated.lower), np.abs(sums - stated.upper)
+    return np.where(np.where(potentials > 0, to_upper < to_lower, to_lower < to_upper), 0, potentials)
+
+
+def _prove(
+    stated: MixedStatement, masses: LongArray, feasible: LongArray, potentials: LongArray, kept: Any, counted: Any
+) -> tuple[float, float]:
+    """Return bounds of the divergence and of the total variation that a feasible point and potentials prove."""
+    z, there = (
+        _times(matrix, own)
+        for matrix, own in ((stated.coefficients.T.tocsr(), potentials), (stated.coefficients, feasible))
+    )
+    # rows that are met to rounding at the end that they belong to have no gap, like equalities
+    tied, end = _ends_of(stated, potentials)
+    met = tied & (np.abs(there - np.where(tied, end, 0)) <= _MET * _sizes_of(stated, masses, end))
+    gap = float(_cell_gaps(stated, feasible, z)[kept].sum() + row_gaps(stated, there, potentials)[counted & ~met].sum())
+    if not np.isfinite(gap):
+        return np.inf, 1.0
     # |masses - x*| <= |masses - x^| + |x^ - x*|, in the L1 norm
     apart = float(np.abs(feasible - masses).sum()) + _distance(stated, max(gap, 0.0), feasible, kept)
     mass = float(masses.sum())
     # the total variation of equal totals is half the L1 distance; a free total keeps all of it
     if stated.fixed_total:
         apart = 0.5 * (apart + abs(mass - stated.total))
-    return MixedFigures(residual, outside, objective, max(gap, 0.0) / stated.total, min(1.0, apart / mass), blur)
+    return max(gap, 0.0) / stated.total, min(1.0, apart / mass)
 
 
 def _logit_rate(stated: MixedStatement) -> LongArray:
@@ -149,46 +179,79 @@ def _cell_gaps(stated: MixedStatement, feasible: LongArray, z: LongArray) -> Lon
     """Return h(x) + h*(z) - z x of every cell: never negative."""
     response = _response(stated, z)
     gap = _between(stated, feasible, response)
-    # the response never reaches a bound there
     if stated.distance == "logit":
-        return gap
+        # the response reaches no bound but by rounding: then the same from logarithms of what is left to either bound
+        return np.where(np.isfinite(gap), gap, _logit_gaps(stated, feasible, z))
     # a cell held at a bound adds (h'(x) - z)(x^ - x), both factors of one sign (notes/one_dual.md, equation 10)
     slope = _slope(stated, response)
     held = (response == stated.cell_lower) | (response == stated.cell_upper)
     return gap + np.where(held & (feasible != response), (slope - z) * (feasible - response), 0)
 
 
-def _feasible(
-    stated: MixedStatement, masses: LongArray, potentials: LongArray, kept: Any, hard: Any
-) -> tuple[LongArray, float, BoolArray]:
-    """Return masses moved onto the rows that must hold, by least squares, and what the hard ones lack over their sums.
+def _logit_gaps(stated: MixedStatement, feasible: LongArray, z: LongArray) -> LongArray:
+    rate, width = _logit_rate(stated), np.asarray(stated.cell_upper - stated.cell_lower, dtype=np.longdouble)
+    f = np.asarray(stated.reference, dtype=np.longdouble)
+    s = rate * z + np.log((f - stated.cell_lower) / (stated.cell_upper - f))
+    gap = np.zeros_like(z)
+    for share, sign in ((feasible - stated.cell_lower, -1), (stated.cell_upper - feasible, 1)):
+        # u log(u / u'), u' = width / (1 + exp(-s)) of one side and width / (1 + exp(s)) of the other
+        gap += np.where(
+            share > 0, share * (np.log(np.where(share > 0, share, 1) / width) + np.logaddexp(0, sign * s)), 0
+        )
+    return gap / rate
 
-    Last are the rows that are met to rounding at the end that they belong to: they have no gap, like equalities.
 
-    A row with a potential belongs to the end that this pushes to, unless it pays its full price for missing it.
-    """
+def _weights(stated: MixedStatement, masses: LongArray, kept: Any) -> Iterator[FloatArray]:
+    """Yield by how much cells give way: as the slope of their response says, and by no more than their room."""
     f = np.asarray(stated.reference, dtype=np.longdouble)
     # cells give about as their x' says (notes/one_dual.md, equations 3 to 5); any weights lead to a feasible point
     give = masses if stated.distance == "kl" else f
     if stated.distance == "logit":
         give = _logit_rate(stated) * (masses - stated.cell_lower) * (stated.cell_upper - masses)
+    room = np.minimum(masses - stated.cell_lower, stated.cell_upper - masses)
     # cells at a bound stay there
-    inside = kept & (masses > stated.cell_lower) & (masses < stated.cell_upper)
-    weight = np.where(inside, give, 0).astype(np.float64)
-    absolute = np.array([word == "l1" for word in stated.penalty])
+    inside = kept & (room > 0)
+    yield np.where(inside, give, 0).astype(np.float64)
+    if (room < give)[inside].any():
+        yield np.where(inside, np.minimum(give, room), 0).astype(np.float64)
+
+
+def _ends_of(stated: MixedStatement, potentials: LongArray) -> tuple[BoolArray, LongArray]:
+    """Return which rows are to be met exactly, and the ends of their intervals that they belong to.
+
+    A row with a potential belongs to the end that this pushes to, unless it pays its full price for missing it.
+    """
+    hard, absolute = (np.array([word == kind for word in stated.penalty]) for kind in ("hard", "l1"))
     # an l1 row is missed only at its full price: below it the answer meets it
     tied = hard | (absolute & (np.abs(potentials) < np.asarray(stated.price) * (1 - 4 * UNIT)))
     end = np.where(potentials > 0, stated.lower, stated.upper)
-    exact = tied & (np.asarray(stated.lower == stated.upper) | ((potentials != 0) & np.isfinite(end)))
+    return np.asarray(tied & ((stated.lower == stated.upper) | ((potentials != 0) & np.isfinite(end)))), end
+
+
+def _sizes_of(stated: MixedStatement, masses: LongArray, end: LongArray) -> LongArray:
+    """Return the sum of sizes of each row, in units of which rounding is."""
     sizes = _times(abs(stated.coefficients), np.abs(masses)) + np.where(np.isfinite(end), np.abs(end), 0)
-    sizes = np.where(sizes > 0, sizes, 1)
-    # soft rows give way: their sums fall with their potentials, as those of their slacks would
-    asked, gives = asked_sums(stated, potentials)
-    soft = np.isfinite(asked)
-    asked = np.where(soft, asked, 0)
-    feasible, left, moved = masses.copy(), np.inf, np.zeros(len(asked), dtype=np.longdouble)
+    return np.where(sizes > 0, sizes, 1)
+
+
+def _move_onto_rows(
+    stated: MixedStatement, masses: LongArray, potentials: LongArray, weight: FloatArray, hard: Any
+) -> tuple[LongArray, LongArray, float]:
+    """Return masses moved onto the rows that must hold, by least squares, the step of the potentials, and what is left.
+
+    The last is what the hard rows lack over their sums of sizes.
+    """
+    exact, end = _ends_of(stated, potentials)
+    sizes, tied = _sizes_of(stated, masses, end), exact | hard
+    soft = np.zeros(len(end), dtype=bool)
+    asked, gives, moved = (np.zeros(len(end), dtype=np.longdouble) for _ in range(3))
+    feasible, left = masses.copy(), np.inf
     for _ in range(_REFINEMENTS):
         sums = _times(stated.coefficients, feasible)
+        # soft rows give way: their sums fall with their potentials, as those of their slacks would
+        chosen, slopes = choose_sums(stated, sums, potentials)
+        new = np.isfinite(chosen) & ~soft  # some leave their intervals on the way
+        asked, gives, soft = np.where(new, chosen, asked), np.where(new, slopes, gives), soft | new
         miss = np.where(exact, sums - np.where(exact, end, 0), np.where(tied, missed(stated, sums), 0))
         miss = np.where(soft, sums + gives * moved - asked, miss)
         left = float((np.where(hard, np.abs(miss), 0) / sizes).max(initial=0))
@@ -206,9 +269,7 @@ def _feasible(
         moved[active] += solved
         feasible = feasible + weight * _times(own.T.tocsr(), solved)
         feasible = np.clip(feasible, stated.cell_lower, stated.cell_upper)
-    # as they are at last
-    off = np.abs(_times(stated.coefficients, feasible) - np.where(exact, end, 0))
-    return feasible, left, np.asarray(exact & (off <= _MET * sizes))
+    return feasible, moved, left
 
 
 def _distance(stated: MixedStatement, gap: float, feasible: LongArray, kept: Any) -> float:

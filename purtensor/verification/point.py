@@ -12,8 +12,8 @@ from purtensor.verification.exact_sums import EPS, Rows
 from purtensor.verification.implied_zeros import Emptied
 from purtensor.verification.repair import Repair
 
-_SAME_TOTAL = 2.0**-44
-"""Totals that differ by less are the same to rounding, and masses are taken as they are."""
+_SAME_TOTAL = 2.0**-52
+"""Totals that differ by less are the same to rounding; others are made the same, or `bound` has half their square."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,8 @@ class Point:
             sizes = sizes + np.abs(evidence.logarithms[on])
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             members = evidence.reference[on].astype(np.longdouble) * np.exp(evidence.exponents[on])
-        rounding = EPS * (5 + len(evidence.blocks) * sizes.astype(np.longdouble))
+        # one more for the scale below
+        rounding = EPS * (6 + len(evidence.blocks) * sizes.astype(np.longdouble))
         masses, total = evidence.masses[on].astype(np.longdouble), np.longdouble(evidence.total)
         # constants are in the row space: a member times one is a member, and shares stay what they are
         off = total / masses.sum() if masses.any() else np.longdouble(1)

@@ -118,19 +118,21 @@ def _gap_beside(stated: MixedStatement, r: int, word: str, v: Any, t: Any) -> An
     return (price - push) * (size - variance * (price + push) / 2)
 
 
-def asked_sums(stated: MixedStatement, potentials: LongArray) -> tuple[LongArray, LongArray]:
+def choose_sums(stated: MixedStatement, sums: LongArray, potentials: LongArray) -> tuple[LongArray, LongArray]:
     """Return the sums that the prices of soft rows choose at these potentials, and how these fall with a potential.
 
-    NaN and 0 for rows that have no such sum: hard ones, and those at the price of a linear cost.
+    NaN and 0 for rows that have no such sum: hard ones, those at the price of a linear cost, and those without a
+    potential whose sum is inside of their interval, where all are alike.
     """
     asked, gives = (np.full(len(stated.penalty), fill, dtype=np.longdouble) for fill in (np.nan, 0.0))
     for r, word in enumerate(stated.penalty):
-        t, end = potentials[r], stated.lower[r] if potentials[r] > 0 else stated.upper[r]
+        t = potentials[r]
+        end = stated.lower[r] if t > 0 or (t == 0 and sums[r] < stated.lower[r]) else stated.upper[r]
         if word == "kl":
             asked[r] = stated.upper[r] * np.exp(-t / stated.price[r])
             gives[r] = asked[r] / stated.price[r]
             continue
         bends = word == "quadratic" or (word == "huber" and abs(t) < stated.price[r] * (1 - 4 * UNIT))
-        if bends and t != 0 and np.isfinite(end):
+        if bends and np.isfinite(end) and (t != 0 or not stated.lower[r] <= sums[r] <= stated.upper[r]):
             asked[r], gives[r] = end - stated.variance[r] * t, stated.variance[r]
     return asked, gives

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.feasibility.face_rounding import face_rounding
+from purtensor.constraints.rank.independence import independent_rows
+from purtensor.feasibility.face_rounding import face_rounding, rounding_of_rows
 from purtensor.solving.problem import build_problem
 from tests import oracles
 
@@ -47,6 +48,21 @@ def test_face_rounding__is_what_targets_leave_the_profile():
     assert found.rows[arrays.system.block(0)].tolist() == [found.mass, 0.0]
     assert face_rounding(arrays, zeros, -weights).mass == math.inf  # these empty nothing
     assert face_rounding(arrays, zeros & False, weights) is None
+
+
+def test_rounding_of_rows__is_how_far_targets_are_from_those_of_other_independent_rows():
+    """The rows imply each other's last target but for an ulp: met without the first row, this is what it lacks."""
+    arrays, _, _ = arrays_and_proof(LEFT)
+    assert rounding_of_rows(arrays, np.array([False, True, True, True])) is None  # no contradiction, whatever is met
+    targets = arrays.targets.copy()
+    targets[-1] -= 2.0**-53
+    system = arrays.system.with_targets(targets)
+    own = independent_rows(system).mask(4)
+    assert own.sum() == 3
+    moved = [rounding_of_rows(replace(arrays, system=system), np.arange(4) != left).rows for left in range(4)]
+    for left, rows in enumerate(moved):
+        assert rows.tolist() == np.where(np.arange(4) == left, 2.0**-53, 0.0).tolist()
+    assert np.isinf(rounding_of_rows(replace(arrays, system=system), np.arange(4) < 2).rows).all()
 
 
 def test_face_rounding__counts_what_dependent_rows_say_otherwise():

@@ -269,7 +269,10 @@ def met_by_independent_rows(reference, constraints):
 
 
 def met_by_named_rows(problem, named):
-    """The only table that meets the targets of the rows that a result names; None where it has a negative mass."""
+    """The only table that meets the targets of the rows that a result names.
+
+    None where it has a negative mass, and of a result on a face, which names rows of the other profiles alone.
+    """
     profiles, matrix, targets = list(oracles.masses_of(problem.reference)), [], []
     for constraint, rows in zip(problem.constraints, named, strict=True):
         at = [domain_of(problem.reference).position(name) for name in domain_of(rows).attributes]
@@ -277,7 +280,7 @@ def met_by_named_rows(problem, named):
         for row in oracles.masses_of(rows.astype(float)):
             matrix.append([int(tuple(profile[i] for i in at) == row) for profile in profiles])
             targets.append(wanted[row])
-    return only_table(profiles, matrix, targets)
+    return only_table(profiles, matrix, targets) if len(matrix) == len(profiles) else None
 
 
 def only_table(labels, matrix, targets):

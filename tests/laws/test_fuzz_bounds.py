@@ -85,6 +85,30 @@ def test_bounds__on_disk_take_in_the_rounding_of_the_scale(seed, family, monkeyp
     assert not counts.false, str(counts)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seed", "family"), [(720002600, "contradicting"), (720020000, "contradicting"), (710029600, "contradicting")]
+)
+def test_log_ratio_bound__on_disk_is_about_the_rows_that_the_result_names(seed, family, monkeypatch):
+    """The problem in memory meets others: 2e-13 are between both answers. The last is on a face, and names its rows."""
+    pytest.importorskip("zarr")
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    counts = Counts()
+    attack_on_disk(seed, counts, family)
+    assert not counts.false, str(counts)
+
+
+@pytest.mark.slow
+def test_verify__confirms_a_result_on_disk_whose_table_has_another_total(monkeypatch):
+    """By 4e-14, half the square of which is more than the divergence from the answer."""
+    pytest.importorskip("zarr")
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    counts = Counts()
+    attack_on_disk(720020800, counts, "PUR")
+    assert counts.converged == 1
+    assert not counts.refused
+
+
 def test_bounds__on_disk_where_a_part_has_no_row_to_sweep_in_logarithms(monkeypatch):
     pytest.importorskip("zarr")
     monkeypatch.setattr("os.fsync", lambda _: None)

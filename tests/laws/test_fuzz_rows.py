@@ -37,6 +37,16 @@ def test_bounds__of_prices_that_rounding_passes_and_of_amounts_beside_counts(see
     assert not counts.false, str(counts)
 
 
+@pytest.mark.parametrize("seed", [40000016, 40000180, 41000707, 41000708, 41000944, 41000007])
+def test_verify__confirms_results_whose_potentials_belong_to_another_end_or_are_next_to_a_price(seed):
+    """Ended early: a soft interval without potential is missed, or the sum is nearer to the other end."""
+    counts = Counts()
+    attack(seed, counts)
+    assert counts.converged == 1
+    assert not counts.refused
+    assert not counts.false, str(counts)
+
+
 def test_drawn__answers_are_optimal():
     """The masses answer potentials whose every row holds what it asks: no other masses cost less."""
     seen = set()
