@@ -18,8 +18,9 @@ import purtensor as pt
 from benchmarks.runs import solver_problem
 from purtensor.solving.certificate import Certificate, DualCertifier
 from purtensor.solving.iterate import Solver
-from purtensor.solving.loop import Run, run
+from purtensor.solving.loop import Run
 from purtensor.solving.problem import Problem
+from purtensor.solving.solve import run
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.stopping import Stopping
 

@@ -21,8 +21,8 @@ import purtensor as pt
 from purtensor._typing import FloatArray
 from purtensor.problems.pur import regularized_masses
 from purtensor.solving.convergence.observed import course_of
-from purtensor.solving.loop import run
 from purtensor.solving.problem import build_problem
+from purtensor.solving.solve import run
 from purtensor.solving.stopping import Stopping
 from purtensor.studies.atlas import GRID, PATH
 

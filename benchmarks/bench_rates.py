@@ -8,7 +8,7 @@ import purtensor as pt
 from benchmarks.runs import Brief, skip_unless_heavy, solver_problem
 from purtensor.solving.convergence.linear_sweep import LinearSweep
 from purtensor.solving.convergence.rates import distinct_rates, spectrum_of
-from purtensor.solving.loop import run
+from purtensor.solving.solve import run
 from purtensor.solving.stopping import Stopping
 
 HEAVY = ("c", "j")

@@ -20,10 +20,10 @@ import numpy as np
 import purtensor as pt
 from benchmarks.runs import solver_problem
 from purtensor.problems import NamedProblem
-from purtensor.solving.hessian import choice
 from purtensor.solving.iterate import Solver
-from purtensor.solving.loop import Run, run
+from purtensor.solving.loop import Run
 from purtensor.solving.problem import Problem
+from purtensor.solving.solve import run
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.stopping import Stopping
 
@@ -83,7 +83,7 @@ def seconds(problem: Problem, solver: Solver) -> float:
     """Return the fastest of three solves, what is known of the Hessian forgotten before each."""
     best = _LONGEST
     for _ in range(3):
-        choice.forget(problem)
+        problem.system.kept.clear()
         stopping = Stopping(TOLERANCE, "residual", 1_000_000, _LONGEST)
         start = time.thread_time()
         ended: Run = run(problem, solver, stopping)

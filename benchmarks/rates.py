@@ -16,7 +16,7 @@ from benchmarks.runs import solver_problem
 from purtensor.solving.convergence.linear_sweep import LinearSweep
 from purtensor.solving.convergence.observed import course_of
 from purtensor.solving.convergence.rates import distinct_rates, spectrum_of
-from purtensor.solving.loop import run
+from purtensor.solving.solve import run
 from purtensor.solving.stopping import Stopping
 
 NAMES = ("a", "b", "b_lam0", "c", "g", "j")

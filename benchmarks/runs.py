@@ -7,8 +7,9 @@ import os
 import purtensor as pt
 from purtensor.problems import NamedProblem
 from purtensor.solving.iterate import Budget, Solver, iterate_at, starting_potentials
-from purtensor.solving.loop import Run, run
+from purtensor.solving.loop import Run
 from purtensor.solving.problem import Problem, build_problem
+from purtensor.solving.solve import run
 from purtensor.solving.stopping import Stopping
 
 MOST_ITERATIONS = 100_000

@@ -16,7 +16,7 @@ import purtensor as pt
 from benchmarks.figures import machine, print_lines, table_row
 from benchmarks.runs import solver_problem
 from purtensor.solving.iterate import Solver
-from purtensor.solving.loop import run
+from purtensor.solving.solve import run
 from purtensor.solving.stopping import Stopping
 
 NAMED = ("a", "b_lam0", "b", "b_hard", "b_hard2", "b_hardbias", "c", "c_hard", "g", "i4", "i5", "i")

@@ -10,7 +10,7 @@ import pytest
 import purtensor as pt
 from purtensor import solvers
 from purtensor.solving.iterate import dual_at, iterate_at, starting_potentials
-from purtensor.solving.loop import run
+from purtensor.solving.solve import run
 from purtensor.solving.stopping import Stopping
 from tests.solving.drawn import arrays_of
 

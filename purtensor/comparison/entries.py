@@ -18,8 +18,9 @@ from purtensor.projection.interruption import is_interrupted
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.iterate import Solver
-from purtensor.solving.loop import Run, run
+from purtensor.solving.loop import Run
 from purtensor.solving.problem import Problem
+from purtensor.solving.solve import run
 from purtensor.solving.solvers.gis import GIS
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.solvers.newton import Newton

@@ -7,8 +7,9 @@ This is the coefficient matrix C in its most compact form: column i of C has a o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -22,8 +23,10 @@ from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import codes_of_keys, group_profiles, places, profile_keys, smallest_unsigned
 from purtensor.tables.translate import category_map
 
+V = TypeVar("V")
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class System:
     """The constraints C p = b on a support of M profiles, K constraints, D rows in all.
 
@@ -39,6 +42,8 @@ class System:
         The domain of the reference, in whose categories `row_codes` are written.
     scopes, row_codes
         For each constraint its attributes, and for each of them the category code of every row.
+    kept
+        What was worked out for these constraints, by what it is: see `remember`.
     """
 
     index: IntArray
@@ -47,6 +52,7 @@ class System:
     domain: Domain
     scopes: tuple[tuple[str, ...], ...]
     row_codes: tuple[tuple[IntArray, ...], ...]
+    kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def profiles(self) -> int:
@@ -61,6 +67,13 @@ class System:
     def block(self, k: int) -> slice:
         """Return where the rows of constraint k stand among all rows."""
         return slice(int(self.offsets[k]), int(self.offsets[k + 1]))
+
+    def remember(self, key: Hashable, build: Callable[[], V]) -> V:
+        """Return what `build` makes, made once for each key and kept as long as the system lives."""
+        if key not in self.kept:
+            self.kept[key] = build()
+        found: V = self.kept[key]
+        return found
 
     def without_profiles(self) -> System:
         """Return the rows alone, on no profile: what labels need, without what is large."""

@@ -17,7 +17,7 @@ from purtensor.projection.result import Projection
 from purtensor.projection.solved import arrays_of
 from purtensor.solving.convergence.observed import MOST_SWEEPS, course_of
 from purtensor.solving.iterate import Solver
-from purtensor.solving.loop import run
+from purtensor.solving.solve import run
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.stopping import Stopping

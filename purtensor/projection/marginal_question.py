@@ -26,10 +26,10 @@ from purtensor.projection.result import Projection
 from purtensor.solving.certificate import UNPROVED, Certificate, DualCertifier, certify
 from purtensor.solving.iterate import Iterate, Solver, iterate_at, scale_to_total
 from purtensor.solving.log_ratio import log_ratio_bound
-from purtensor.solving.loop import Progress, Run, Stage, begin, run, step_on_arrays
+from purtensor.solving.loop import Progress, Run, Stage, begin
 from purtensor.solving.problem import LabelledProblem, build_problem
 from purtensor.solving.run_state import State
-from purtensor.solving.solve import interrupt, solve
+from purtensor.solving.solve import interrupt, run, solve, step_on_arrays
 from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct
 from purtensor.solving.solvers.ipf.solver import IPF, forget_layouts
 from purtensor.solving.spaces.arrays import ArraySpace

@@ -26,7 +26,8 @@ from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct, Product
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.spaces.dense import DenseSpace, Factors
 from purtensor.solving.spaces.product import ProductSpace
-from purtensor.solving.spaces.two_way import TwoWaySpace, TwoWayTable
+from purtensor.solving.spaces.two_way import TwoWaySpace
+from purtensor.solving.spaces.two_way_points import TwoWayTable
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from purtensor.tables.coded import relaid

@@ -21,7 +21,7 @@ from purtensor.solving.solvers.ipf.slab_layout import LARGEST_SLAB, turn_order
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.solvers.ipf.two_way_sweeps import SMALLEST as SMALLEST_TWO_WAY
 from purtensor.solving.solvers.ipf.two_way_sweeps import layout_of
-from purtensor.solving.spaces.two_way import TwoWayTable
+from purtensor.solving.spaces.two_way_points import TwoWayTable
 from purtensor.tables.coded import domain_of, is_sparse
 from purtensor.tables.domain import Domain
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import xarray as xr
 
-from purtensor.solving.loop import run
 from purtensor.solving.problem import Problem
 from purtensor.solving.run_state import TraceLine
+from purtensor.solving.solve import run
 from purtensor.solving.solvers.ipf.slab_sweeps import EARLY
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.stopping import Stopping

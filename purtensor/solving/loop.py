@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Generic
 
-import numpy as np
-
-from purtensor._typing import FloatArray
-from purtensor.errors import InvalidOptionError
 from purtensor.kernels.compiling import wall_clock
-from purtensor.solving.certificate import Certificate, Certifier
-from purtensor.solving.iterate import Budget, Iterate, PointT, Record, Residual, Solver, Step, is_rounding, iterate_at
-from purtensor.solving.problem import Problem
+from purtensor.solving.certificate import Certificate
+from purtensor.solving.iterate import Budget, PointT, Record, Residual, Step, is_rounding
 from purtensor.solving.run_state import LARGEST_CHUNK, Lines, State, TraceLine, next_stop
-from purtensor.solving.solvers.newton import Newton, newton_step
-from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.spaces.space import P, Space
 from purtensor.solving.stopping import Judge, Stopping, away_from_total, gain_of_scaling
 from purtensor.solving.termination import Termination
@@ -92,26 +84,6 @@ class Stage(Generic[P]):
     state: State[P]
     step: Callable[[P, Budget], Step[P]]
     certify: Callable[[P], Certificate] | None = None
-
-
-def run(
-    problem: Problem,
-    solver: Solver,
-    stopping: Stopping,
-    certifier: Certifier | None = None,
-    *,
-    start: FloatArray | None = None,
-    callback: Callback[Iterate] | None = None,
-    is_hopeless: Callable[[], bool] | None = None,
-) -> Run[Iterate]:
-    """Return the run of a solver on arrays, from `start` (the reference when None) to one of its endings."""
-    space = ArraySpace(problem)
-    point = space.start() if start is None else iterate_at(problem, start)
-    stage = Stage(space, begin(space, point, at_reference=start is None), step_on_arrays(space, solver))
-    if certifier is not None:
-        # proved of the masses that would be returned, not of masses scaled in place, which drift
-        stage.certify = lambda point: certifier.certify(space.rebuild(point)[0])
-    return run_stage(stage, stopping, callback, is_hopeless)
 
 
 def begin(space: Space[P], point: P, *, at_reference: bool = True) -> State[P]:
@@ -215,32 +187,6 @@ def _stands_still(state: State[P], judged: bool, constraints: int) -> bool:
         return True
     # a solver that does not judge its iterations may lose in one and gain in the next
     return judged and is_rounding(state.lines.last.record.kl_step, constraints)
-
-
-def step_on_arrays(space: ArraySpace, solver: Solver) -> Callable[[Iterate, Budget], Step[Iterate]]:
-    """Return the step of a solver on arrays: one over spaces, or any object with a `step(problem, iterate, budget)`."""
-    # Newton's step is written over spaces; every other solver, also of a user's own, gets arrays
-    if isinstance(solver, Newton):
-        return partial(newton_step, space, solver.warm_up)
-    problem = space.problem
-    return lambda point, budget: _as_step(problem, solver.step(problem, point, budget), point)
-
-
-def _as_step(problem: Problem, moved: object, before: Iterate) -> Step[Iterate]:
-    """Return what a solver's `step` gave as a Step: an Iterate or bare potentials count as one iteration.
-
-    Potentials alone do not change the memory: the memory of the given iterate is kept.
-    """
-    if isinstance(moved, Step):
-        return moved
-    if isinstance(moved, Iterate):
-        return Step(moved)
-    if isinstance(moved, np.ndarray) and moved.shape == (problem.system.rows,):
-        return Step(iterate_at(problem, moved, before.memory))
-    raise InvalidOptionError(
-        f"a solver's step must return a Step, an Iterate or an array of {problem.system.rows} potentials, "
-        f"got {type(moved).__qualname__}"
-    )
 
 
 def _absorb(space: Space[P], state: State[P], step: Step[P], before: float, after: float, started: float) -> None:

@@ -1,12 +1,23 @@
-"""A run to its answer: on the problem as it was given, then on the face that forced zeros leave."""
+"""Runs on arrays, and runs to an answer: on the problem as it was given, then on the face that forced zeros leave."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
-from purtensor.solving.loop import Callback, Run, Stage, run_stage
+import numpy as np
+
+from purtensor._typing import FloatArray
+from purtensor.errors import InvalidOptionError
+from purtensor.solving.certificate import Certifier
+from purtensor.solving.iterate import Budget, Iterate, Solver, Step, iterate_at
+from purtensor.solving.loop import Callback, Run, Stage, begin, run_stage
+from purtensor.solving.problem import Problem
 from purtensor.solving.run_state import State
+from purtensor.solving.solvers.newton import Newton, newton_step
+from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.spaces.space import P, Space
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
@@ -26,6 +37,52 @@ class Verdict(Protocol[P]):
     def face(self, state: State[P]) -> Stage[P]:
         """Return the problem that the implied zeros leave, where a run begins anew; `state` is what went before."""
         ...
+
+
+def run(
+    problem: Problem,
+    solver: Solver,
+    stopping: Stopping,
+    certifier: Certifier | None = None,
+    *,
+    start: FloatArray | None = None,
+    callback: Callback[Iterate] | None = None,
+    is_hopeless: Callable[[], bool] | None = None,
+) -> Run[Iterate]:
+    """Return the run of a solver on arrays, from `start` (the reference when None) to one of its endings."""
+    space = ArraySpace(problem)
+    point = space.start() if start is None else iterate_at(problem, start)
+    stage = Stage(space, begin(space, point, at_reference=start is None), step_on_arrays(space, solver))
+    if certifier is not None:
+        # proved of the masses that would be returned, not of masses scaled in place, which drift
+        stage.certify = lambda point: certifier.certify(space.rebuild(point)[0])
+    return run_stage(stage, stopping, callback, is_hopeless)
+
+
+def step_on_arrays(space: ArraySpace, solver: Solver) -> Callable[[Iterate, Budget], Step[Iterate]]:
+    """Return the step of a solver on arrays: one over spaces, or any object with a `step(problem, iterate, budget)`."""
+    # Newton's step is written over spaces; every other solver, also of a user's own, gets arrays
+    if isinstance(solver, Newton):
+        return partial(newton_step, space, solver.warm_up)
+    problem = space.problem
+    return lambda point, budget: _as_step(problem, solver.step(problem, point, budget), point)
+
+
+def _as_step(problem: Problem, moved: object, before: Iterate) -> Step[Iterate]:
+    """Return what a solver's `step` gave as a Step: an Iterate or bare potentials count as one iteration.
+
+    Potentials alone do not change the memory: the memory of the given iterate is kept.
+    """
+    if isinstance(moved, Step):
+        return moved
+    if isinstance(moved, Iterate):
+        return Step(moved)
+    if isinstance(moved, np.ndarray) and moved.shape == (problem.system.rows,):
+        return Step(iterate_at(problem, moved, before.memory))
+    raise InvalidOptionError(
+        f"a solver's step must return a Step, an Iterate or an array of {problem.system.rows} potentials, "
+        f"got {type(moved).__qualname__}"
+    )
 
 
 def solve(

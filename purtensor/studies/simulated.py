@@ -15,8 +15,9 @@ from purtensor.errors import InfeasibleError
 from purtensor.feasibility.verdict import Verdict, decide, restrict_to
 from purtensor.sampling.draw import multinomial
 from purtensor.solving.certificate import Certificate, DualCertifier
-from purtensor.solving.loop import Run, run
+from purtensor.solving.loop import Run
 from purtensor.solving.problem import Problem
+from purtensor.solving.solve import run
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination

@@ -9,8 +9,8 @@ import pytest
 
 import purtensor as pt
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep, leading_eigenvalue
-from purtensor.solving.loop import run
 from purtensor.solving.problem import build_problem
+from purtensor.solving.solve import run
 from purtensor.solving.stopping import Stopping
 from tests.convergence.test_prediction import table_of
 

@@ -11,8 +11,8 @@ import purtensor as pt
 from purtensor.problems.derived import hardest, problem_of_counts
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep, leading_eigenvalue
 from purtensor.solving.iterate import Budget, iterate_at
-from purtensor.solving.loop import run
 from purtensor.solving.problem import build_problem
+from purtensor.solving.solve import run
 from purtensor.solving.stopping import Stopping
 
 SLOWEST = [[[1, 32, 0], [0, 0, 8]], [[0, 0, 6], [37, 16, 0]]]

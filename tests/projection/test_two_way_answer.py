@@ -11,8 +11,8 @@ import purtensor as pt
 from purtensor.kernels.engine import engine
 from purtensor.projection import product_question
 from purtensor.projection.product_answer import ProductEvidence
+from purtensor.solving.iterate import Residual
 from purtensor.solving.solvers.ipf import two_way_sweeps
-from purtensor.solving.spaces import two_way
 from purtensor.solving.spaces.two_way import TwoWaySpace
 from tests.projection.test_product_answer import assert_same, both, positive, targets_of
 
@@ -110,7 +110,7 @@ def test_project__a_run_goes_on_where_the_written_masses_miss_the_tolerance(monk
     def spoilt(self, point, *, quickly=False):
         made = rebuild(self, point, quickly=quickly)
         if not written:
-            self.found.residual = two_way.Residual(1.0, 1.0)
+            self.found.residual = Residual(1.0, 1.0)
         written.append(self.sweeps.done)
         return made
 

@@ -9,8 +9,8 @@ import numpy as np
 
 import purtensor as pt
 from purtensor.solving.iterate import Budget, Iterate, iterate_at, starting_potentials
-from purtensor.solving.loop import run
 from purtensor.solving.problem import build_problem
+from purtensor.solving.solve import run
 from purtensor.solving.stopping import Stopping
 from purtensor.tables.coded import encode
 from tests.constraints.exact import dense_matrix

@@ -13,9 +13,9 @@ import purtensor as pt
 from purtensor.solving import loop
 from purtensor.solving.certificate import DualCertifier
 from purtensor.solving.iterate import Record, iterate_at
-from purtensor.solving.loop import run
 from purtensor.solving.problem import build_problem
 from purtensor.solving.run_state import LARGEST_CHUNK, WINDOW, Lines, Standstill, State, TraceLine, next_stop
+from purtensor.solving.solve import run
 from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from tests.laws.test_ill_conditioned import doubling_chain

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.solving.loop import run
+from purtensor.solving.solve import run
 from purtensor.solving.stopping import Stopping
 from purtensor.studies.population import population_of, regularize_counts
 from purtensor.studies.subproblem import subproblem

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -113,16 +112,14 @@ def independent_rows(system: System, key: tuple[str, ...] | None = None) -> Inde
         What structure leaves over is too large for a dense elimination; the message has the bytes.
     """
     key = choose_key(system) if key is None else key
-    known = _KNOWN.setdefault(system, {})
-    if key not in known:
-        analysis = analyse(system, key)
-        rows = np.flatnonzero(analysis.independent)
-        serves = analysis.structure is None or analysis.structure.serves_order
-        known[key] = Independence(len(rows), rows, analysis.method, key if serves else None)
-    return known[key]
+    return system.remember(("independence", key), lambda: _find_independence(system, key))
 
 
-_KNOWN: WeakKeyDictionary[System, dict[tuple[str, ...] | None, Independence]] = WeakKeyDictionary()
+def _find_independence(system: System, key: tuple[str, ...] | None) -> Independence:
+    analysis = analyse(system, key)
+    rows = np.flatnonzero(analysis.independent)
+    serves = analysis.structure is None or analysis.structure.serves_order
+    return Independence(len(rows), rows, analysis.method, key if serves else None)
 
 
 def analyse(system: System, key: tuple[str, ...] | None) -> Analysis:

@@ -17,8 +17,8 @@ from purtensor._typing import FloatArray
 from purtensor.solving.convergence.grouped_sweep import GroupedSweep
 from purtensor.solving.convergence.linear_sweep import LinearSweep, OrthonormalBasis
 from purtensor.solving.iterate import row_sums
-from purtensor.solving.loop import run
 from purtensor.solving.problem import Problem
+from purtensor.solving.solve import run
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.solvers.newton import Newton
 from purtensor.solving.stopping import L1_FACTOR, Stopping

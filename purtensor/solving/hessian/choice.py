@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -24,6 +23,9 @@ LARGEST_DENSE = 4000
 
 _ACCURACY = 1e-6
 """Of conjugate gradients where rows carry a ridge: far from the answer a rougher direction would be no help."""
+
+_FORM = "hessian"
+"""Where a system keeps its form."""
 
 _SEARCH_ITERATIONS = 60
 """What conjugate gradients typically take for a Newton step."""
@@ -83,12 +85,8 @@ def estimate(system: System, slabs: Slabs | None) -> Cost:
 
 
 def hessian_of(problem: Problem) -> Hessian:
-    """Return the cheapest form for a problem; built once and kept as long as the problem lives."""
-    found = _KNOWN.get(problem)
-    if found is None:
-        found = _build(problem)
-        _KNOWN[problem] = found
-    return found
+    """Return the cheapest form for a problem; built once for its system, whatever the reference."""
+    return problem.system.remember(_FORM, lambda: _build(problem))
 
 
 def find_factorized_hessian(problem: Problem, solves: int, most_seconds: float) -> Hessian | None:
@@ -104,20 +102,7 @@ def find_factorized_hessian(problem: Problem, solves: int, most_seconds: float) 
 
 def has_form(problem: Problem) -> bool:
     """Return whether a form has been built for a problem."""
-    return problem in _KNOWN
-
-
-def share_form(problem: Problem, like: Problem) -> None:
-    """Let a problem use the form of another one that differs from it in the reference only."""
-    _KNOWN[problem] = hessian_of(like)
-
-
-def forget(problem: Problem) -> None:
-    """Drop the form that was built for a problem, so that its cost is paid again."""
-    _KNOWN.pop(problem, None)
-
-
-_KNOWN: WeakKeyDictionary[Problem, Hessian] = WeakKeyDictionary()
+    return _FORM in problem.system.kept
 
 
 def _build(problem: Problem) -> Hessian:

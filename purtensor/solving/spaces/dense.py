@@ -3,62 +3,43 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.iterate import Budget, Iterate, Residual, Solver, Step
-from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.automatic import Automatic
 from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct
+from purtensor.solving.solvers.ipf.sweeper import SweepResidual
 
 
-class Factors(Protocol):
-    """The factors of a constraint, and the attributes of the three axes on which it writes them."""
+class Factors(NamedTuple):
+    """The factors of a constraint: its number, the attributes of three axes, and what writes into an array of these."""
 
-    @property
-    def constraint(self) -> int:
-        """Its number."""
-        ...
-
-    @property
-    def names(self) -> tuple[tuple[str, ...], ...]:
-        """The attributes of each axis."""
-        ...
-
-    def write(self, cells: FloatArray) -> None:
-        """Write the factors into an array of these axes."""
-        ...
-
-
-class DenseTable(Protocol):
-    """A dense table and its constraints in arrays."""
-
-    @property
-    def sizes(self) -> Problem:
-        """A problem of the same sizes without masses, for rules that count operations."""
-        ...
-
-    @property
-    def names(self) -> tuple[tuple[str, ...], ...]:
-        """The attributes of the three axes of its cells."""
-        ...
-
-    @property
-    def exponent(self) -> int:
-        """All targets were divided by two to this power."""
-        ...
+    constraint: int
+    names: tuple[tuple[str, ...], ...]
+    write: Callable[[FloatArray], None]
 
 
 @dataclass(slots=True, eq=False)
 class DenseSpace(ABC):
-    """See `purtensor.solving.spaces.space.Space`; where a run stands is in its sweeps, a point only names it."""
+    """See `purtensor.solving.spaces.space.Space`; where a run stands is in its sweeps, a point only names it.
+
+    Attributes
+    ----------
+    product
+        The table and its constraints in arrays.
+    found
+        The masses, what they sum to and miss, once they are written.
+    """
 
     product: Any
     sweeps: Any = field(init=False)
+    found: Any = field(default=None, init=False)
 
     @property
     def total(self) -> float:
@@ -103,8 +84,20 @@ class DenseSpace(ABC):
     def keep(self, state: object) -> None:  # noqa: B027, for there is nothing that could differ
         """Do nothing: a run in memory is not resumed."""
 
+    def residual(self, point: Iterate) -> Residual:
+        if self.found is not None:
+            return self.found.residual  # type: ignore[no-any-return]
+        if self.sweeps.done == 0:
+            return self._measure_start()
+        return self._as_residual(self.sweeps.measure(False))
+
+    def _as_residual(self, measured: SweepResidual) -> Residual:
+        return Residual(measured.residual / self.total, measured.residual_l1 / self.total)
+
     @abstractmethod
-    def residual(self, point: Iterate) -> Residual: ...
+    def _measure_start(self) -> Residual:
+        """Return the residual of the reference, scaled to the targets' total."""
+        ...
 
     @abstractmethod
     def mass(self, point: Iterate) -> float: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 
@@ -57,26 +57,12 @@ class Masses:
     lowest: float
 
 
-class BlockFactors(NamedTuple):
-    """The factors of a constraint in blocks, shape (B, I, J, 8), and the attributes of I, of J and of the slabs."""
-
-    constraint: int
-    names: tuple[tuple[str, ...], ...]
-    blocks: FloatArray
-
-    def write(self, cells: FloatArray) -> None:
-        """Write the factors into an array of shape (I, J, slabs)."""
-        flat, starts = flatten_cells(cells)
-        leave_blocks(self.blocks, 1.0, 0, len(self.blocks), cells.shape[2], starts, flat)
-
-
 @dataclass(slots=True, eq=False)
 class ProductSpace(DenseSpace):
     """Slabs in blocks; at the end of a run the masses take the place of the base, so that it cannot go on."""
 
     product: Product
     sweeps: ProductSweeps = field(init=False)
-    found: Masses | None = field(default=None)
 
     def __post_init__(self) -> None:
         self.sweeps = ProductSweeps.of(self.product)
@@ -87,17 +73,13 @@ class ProductSpace(DenseSpace):
             raise NotOfProduct
         return super(ProductSpace, self).step(solver, point, budget)
 
-    def residual(self, point: Iterate) -> Residual:
-        if self.found is not None:
-            return self.found.residual
-        theta = self.sweeps.state.theta
+    def _measure_start(self) -> Residual:
         # before the first sweep all factors are 1: theta lends the scale for as long as it is measured
-        if self.sweeps.done == 0:
-            theta[:] = self._scale
+        theta = self.sweeps.state.theta
+        theta[:] = self._scale
         measured = self.sweeps.measure(False)
-        if self.sweeps.done == 0:
-            theta[:] = 1.0
-        return Residual(measured.residual / self.total, measured.residual_l1 / self.total)
+        theta[:] = 1.0
+        return self._as_residual(measured)
 
     def mass(self, point: Iterate) -> float:
         if self.found is not None:
@@ -109,14 +91,14 @@ class ProductSpace(DenseSpace):
         if self.sweeps.done == 0:
             self.sweeps.state.u[0] = self._scale
         # destroys the base: a table may be as large as memory allows, and a copy would double it
-        self.found = found = self._write_masses()
+        found = self.found = self._write_masses()
         # sweeps keep the total to rounding; where they have not, scaling is left to the general form
         if away_from_total(float(found.table.sum()), self.total):
             raise NotOfProduct
         return point, False
 
     def has_emptied(self, point: Iterate, residual_l1: float) -> bool:
-        return not self._ended().lowest > EMPTIED_SHARE * self._scale
+        return not self.found.lowest > EMPTIED_SHARE * self._scale
 
     def _write_masses(self) -> Masses:
         sweeps, layout = self.sweeps, self.sweeps.crossing.layout
@@ -149,7 +131,7 @@ class ProductSpace(DenseSpace):
         return Masses(state.base, of_a, of_b, table, residual, float(found[:, 4].min()))
 
     def divergence(self) -> float:
-        found, state, now = self._ended(), self.sweeps.state, self.sweeps.now
+        found, state, now = self.found, self.sweeps.state, self.sweeps.now
         # the row sums of the masses in the place of the targets, for the kernel that sums targets times potentials
         weights = self.sweeps.crossing.layout._replace(targets_a=found.of_a, targets_b=found.of_b)
         linear = self.sweeps.sum_rows(lambda begin, end: linear_of_blocks(weights, state, now, begin, end))
@@ -158,12 +140,8 @@ class ProductSpace(DenseSpace):
         mass = float(found.table.sum())
         return linear / mass - float(np.log(mass / self.sweeps.start))
 
-    def _ended(self) -> Masses:
-        assert self.found is not None, "a run has ended, and its masses are written"
-        return self.found
-
     def write(self, cells: FloatArray) -> None:
-        masses, scale, (flat, starts) = self._ended().cells, 2.0**self.product.exponent, flatten_cells(cells)
+        masses, scale, (flat, starts) = self.found.cells, 2.0**self.product.exponent, flatten_cells(cells)
         for_each_chunk(
             lambda _, begin, end: leave_blocks(masses, scale, begin, end, cells.shape[2], starts, flat),
             self.sweeps.crossing.chunks,
@@ -172,18 +150,18 @@ class ProductSpace(DenseSpace):
     def factors(self) -> list[Factors]:
         product, state, now = self.product, self.sweeps.state, self.sweeps.now
         rows, columns, key = product.names
-        found: list[Factors] = [
-            BlockFactors(product.a, (rows, (), key), state.u[now, :, :, None].copy()),
-            BlockFactors(product.b, ((), columns, key), state.v[now, :, None].copy()),
+        found = [
+            (product.a, (rows, (), key), state.u[now, :, :, None].copy()),
+            (product.b, ((), columns, key), state.v[now, :, None].copy()),
         ]
         # kernels take slabs in blocks of 8 lanes: the factor of a cell is the same in all of them
         if product.c >= 0:  # one slab in one block
-            found.append(BlockFactors(product.c, (rows, columns, ()), np.repeat(state.theta[None, :, :, None], 8, 3)))
-        return found
+            found.append((product.c, (rows, columns, ()), np.repeat(state.theta[None, :, :, None], 8, 3)))
+        return [Factors(k, names, partial(_leave_blocks, blocks)) for k, names, blocks in found]
 
     def certificate(self) -> Certificate:
         """Return what is proved of the masses by linear sweeps: nothing where these, too, are slow."""
-        found, total, state, now = self._ended(), self.total, self.sweeps.state, self.sweeps.now
+        found, total, state, now = self.found, self.total, self.sweeps.state, self.sweeps.now
         # in the place of the last factors, which nobody needs any more: room that is not in use costs a pass
         tilts, tilts_a, tilts_b = np.zeros_like(found.table), state.u[now], state.v[now]
         tilts_a[:], tilts_b[:] = 0.0, 0.0
@@ -209,7 +187,7 @@ class ProductSpace(DenseSpace):
         self, relaxation: float, tilts: FloatArray, tilts_a: FloatArray, tilts_b: FloatArray
     ) -> tuple[float, FloatArray]:
         """Make a linear sweep; return what A or B missed before, and what it changes of the sums of the cells."""
-        found, layout, chunks = self._ended(), self.sweeps.crossing.layout, self.sweeps.crossing.chunks
+        found, layout, chunks = self.found, self.sweeps.crossing.layout, self.sweeps.crossing.chunks
         parts, missed = np.empty((len(chunks), *tilts.shape)), np.empty(len(chunks))
 
         def work(n: int, begin: int, end: int) -> None:
@@ -236,7 +214,7 @@ class ProductSpace(DenseSpace):
 
         The basis is stars in the slabs, as in `purtensor.solving.product_basis`, and rectangles in the heaviest.
         """
-        found, layout, chunks = self._ended(), self.sweeps.crossing.layout, self.sweeps.crossing.chunks
+        found, layout, chunks = self.found, self.sweeps.crossing.layout, self.sweeps.crossing.chunks
         # the heaviest slab: its cells take the misses of all rectangles and have to stay positive
         closing = int(found.of_a.sum(axis=1).argmax())
         parts, out = np.empty((2, len(chunks) + 1, *tilts.shape)), np.empty((len(chunks) + 1, 8))
@@ -289,3 +267,9 @@ class ProductSpace(DenseSpace):
         extra[0] = extra.sum(axis=0)
         extra[:, -1] = extra.sum(axis=1)  # the corner as well: all that is in the rows and columns
         return extra, float(gaps.sum())
+
+
+def _leave_blocks(blocks: FloatArray, cells: FloatArray) -> None:
+    """Write factors in blocks, shape (B, I, J, 8), into an array of shape (I, J, slabs)."""
+    flat, starts = flatten_cells(cells)
+    leave_blocks(blocks, 1.0, 0, len(blocks), cells.shape[2], starts, flat)

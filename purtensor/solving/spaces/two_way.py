@@ -1,9 +1,8 @@
-"""The space of dense two-way tables with mass in every cell: sweeps, and a proof that takes a few passes."""
+"""The space of dense two-way tables with mass in every cell: points, and a proof that takes a few passes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,23 +10,15 @@ from purtensor._threads import for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.ipf.product_proof import SERIES
 from purtensor.kernels.ipf.two_way_proof import heaviest_tree, prove_line, prove_rows, route, sum_exactly
-from purtensor.kernels.ipf.two_way_sweeps import gram_product, write_masses
+from purtensor.kernels.ipf.two_way_sweeps import gram_product
 from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.proof import UNIT
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.basis import UPWARD
 from purtensor.solving.certificate import Certificate, certify
-from purtensor.solving.iterate import Budget, Iterate, Residual, Solver, Step, log_factors
-from purtensor.solving.problem import Problem
-from purtensor.solving.solvers.ipf.anderson import AcceleratedTwoWay
-from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct
-from purtensor.solving.solvers.ipf.two_way_sweeps import TwoWaySweeps, layout_of
-from purtensor.solving.spaces.dense import DenseSpace, Factors
+from purtensor.solving.iterate import Iterate
 from purtensor.solving.spaces.space import NEGLIGIBLE, Sums
-from purtensor.solving.stopping import away_from_total
-
-_TINIEST, _LARGEST = 2.0**-1000, 2.0**300
-"""Masses in between, and their products with factors, keep all their digits."""
+from purtensor.solving.spaces.two_way_points import TwoWayPoints
 
 _REDUCTION, _ROUNDED = 1e-20, 2.0**-100
 """Conjugate gradients end at so small a share of the squared miss, or of the total: what is left is refined."""
@@ -35,61 +26,8 @@ _REDUCTION, _ROUNDED = 1e-20, 2.0**-100
 _MORE_STEPS = 16
 """So many more steps than sweeps may conjugate gradients take: they converge as accelerated sweeps do."""
 
-
-_FIRST_SWEEPS, _FIRST_SECONDS = 32, 0.01
-"""The first step of a run makes at most so many sweeps, and takes no longer than this: calls cost as much as sweeps."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TwoWayTable:
-    """A dense two-way table and its constraints as arrays.
-
-    Attributes
-    ----------
-    sizes
-        A problem with the sizes and the targets of this one, and no masses: these are NaN.
-    names
-        The attributes of the rows and of the columns, and none.
-    cells
-        Shape (I, J): the reference, a view of the caller's array.
-    a, b
-        The numbers of the constraints on the rows, which come first in a sweep, and on the columns.
-    exponent
-        All targets were divided by two to this power.
-    is_accelerated
-        Whether sweeps are to be accelerated.
-    """
-
-    sizes: Problem
-    names: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-    cells: FloatArray
-    a: int
-    b: int
-    exponent: int
-    is_accelerated: bool
-
-
-class LineFactors(NamedTuple):
-    """The factors of the rows or of the columns."""
-
-    constraint: int
-    names: tuple[tuple[str, ...], ...]
-    values: FloatArray
-
-    def write(self, cells: FloatArray) -> None:
-        """Write the factors into an array of shape (I, 1, 1)."""
-        cells[:, 0, 0] = self.values
-
-
-@dataclass(slots=True, eq=False)
-class _Masses:
-    """The masses at the end of a run, shape (I, padded J), what they sum to, and the basis, once it was requested."""
-
-    cells: FloatArray
-    of_a: FloatArray
-    of_b: FloatArray
-    residual: Residual
-    tree: tuple[IntArray, IntArray] | None = None
+_ROUNDING = 5.0 * UNIT
+"""The relative error of a mass, a product of three numbers, with room for what its own factors are said to be."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,103 +52,15 @@ class TwoWayChange:
 
 
 @dataclass(slots=True, eq=False)
-class TwoWaySpace(DenseSpace):
-    """Masses are base u v; only they are written at the end, so that a run can go on."""
-
-    product: TwoWayTable
-    sweeps: TwoWaySweeps = field(init=False)
-    found: _Masses | None = field(default=None, init=False)
-    _room: FloatArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.sweeps = _sweeps(self.product)
-        self._room = np.empty_like(self.sweeps.base)
-
-    @property
-    def _targets(self) -> tuple[FloatArray, FloatArray]:
-        layout, targets = self.sweeps.layout, self.product.sizes.targets
-        return targets[layout.rows], targets[layout.columns]
-
-    def step(self, solver: Solver, point: Iterate, budget: Budget) -> Step[Iterate]:
-        """Return a step of sweeps; refused where another method is to continue."""
-        self.found = None
-        return super(TwoWaySpace, self).step(solver, point, budget)
-
-    def residual(self, point: Iterate) -> Residual:
-        if self.found is not None:
-            return self.found.residual
-        sweeps = self.sweeps
-        if sweeps.done == 0:  # no sums yet: those of the reference, scaled
-            self.rebuild(point)
-            found, self.found = self._ended(), None
-            return found.residual
-        measured = sweeps.measure(False)
-        return Residual(measured.residual / self.total, measured.residual_l1 / self.total)
-
-    def mass(self, point: Iterate) -> float:
-        if self.found is not None:
-            return float(self.found.of_b.sum())
-        return self.sweeps.measure(False).mass if self.sweeps.done else self.total
-
-    def rebuild(self, point: Iterate, *, quickly: bool = False) -> tuple[Iterate, bool]:
-        """Write the masses beside the base."""
-        sweeps, chunks, columns = self.sweeps, self.sweeps.layout.chunks, len(self._targets[1])
-        cells, of_a = self._room, np.empty(len(sweeps.base))
-        least, parts = np.empty(len(chunks)), np.empty((len(chunks), cells.shape[1]))
-
-        def write(n: int, begin: int, end: int) -> None:
-            least[n] = write_masses(sweeps.base, sweeps.u, sweeps.v, columns, begin, end, cells, of_a, parts[n])
-
-        for_each_chunk(write, chunks)
-        of_b = sum_chunks(parts)[:columns]
-        # products that leave the range of float64 are for the logarithms of the general form
-        if not least.min() > _TINIEST:
-            raise NotOfProduct
-        if away_from_total(float(of_b.sum()), self.total):
-            raise NotOfProduct
-        self.found = _Masses(cells, of_a, of_b, self._measure_residual(of_a, of_b))
-        return point, False
-
-    def first_chunk(self) -> int:
-        return max(1, min(_FIRST_SWEEPS, int(_FIRST_SECONDS / self.sweeps.sweep_arithmetic)))
-
-    def has_emptied(self, point: Iterate, residual_l1: float) -> bool:
-        return False  # the product of the targets has mass in every cell: nothing is forced to be zero
-
-    def _measure_residual(self, of_a: FloatArray, of_b: FloatArray) -> Residual:
-        gaps = [np.abs(sums - targets) for sums, targets in zip((of_a, of_b), self._targets, strict=True)]
-        largest, l1 = max(one.max() for one in gaps), max(one.sum() for one in gaps)
-        return Residual(float(largest / self.total), float(l1 / self.total))
-
-    def _ended(self) -> _Masses:
-        assert self.found is not None, "a run has ended, and its masses are written"
-        return self.found
-
-    def divergence(self) -> float:
-        found, sweeps = self._ended(), self.sweeps
-        columns = len(found.of_b)
-        linear = inner_product(found.of_a, log_factors(sweeps.u))
-        linear += inner_product(found.of_b, log_factors(sweeps.v[:columns]))
-        mass = float(found.of_b.sum())
-        return float(linear / mass - np.log(mass / sweeps.start))
-
-    def write(self, cells: FloatArray) -> None:
-        found = self._ended().cells[:, : cells.shape[1]]
-        np.multiply(found, 2.0**self.product.exponent, out=cells[:, :, 0])
-
-    def factors(self) -> list[Factors]:
-        product, (rows, columns, _) = self.product, self.product.names
-        return [
-            LineFactors(product.a, (rows, (), ()), self.sweeps.u.copy()),
-            LineFactors(product.b, (columns, (), ()), self.sweeps.v[: len(self._targets[1])].copy()),
-        ]
+class TwoWaySpace(TwoWayPoints):
+    """See `purtensor.solving.spaces.space.CertifiableSpace` for what each method returns."""
 
     def certificate(self) -> Certificate:
         return certify(self, self.start(), floors=())
 
     def first_change(self, point: Iterate, floor: float) -> TwoWayChange | None:
         """Return the change that conjugate gradients give."""
-        found = self._ended()
+        found = self.found
         return self._make_change(self._solve(np.concatenate(self._targets) - np.concatenate([found.of_a, found.of_b])))
 
     def refine(self, change: TwoWayChange) -> TwoWayChange:
@@ -219,7 +69,7 @@ class TwoWaySpace(DenseSpace):
 
     def _solve(self, gaps: FloatArray) -> FloatArray:
         """Return m with (C diag(p) C^T) m = gaps: the rows eliminated, the columns by conjugate gradients."""
-        found, rows = self._ended(), len(self._targets[0])
+        found, rows = self.found, len(self._targets[0])
         masses, of_a, of_b, chunks = found.cells, found.of_a, found.of_b, self.sweeps.layout.chunks
         padded, of_rows, parts = np.zeros(masses.shape[1]), np.empty(rows), np.empty((len(chunks), masses.shape[1]))
 
@@ -253,7 +103,7 @@ class TwoWaySpace(DenseSpace):
 
     def _make_change(self, tilts: FloatArray) -> TwoWayChange:
         """Return a change with what it misses, to twice the digits."""
-        found, chunks, (of_rows, of_columns) = self._ended(), self.sweeps.layout.chunks, self._targets
+        found, chunks, (of_rows, of_columns) = self.found, self.sweeps.layout.chunks, self._targets
         rows, columns, width = len(of_rows), len(of_columns), found.cells.shape[1]
         tilts_b = np.zeros(width)
         tilts_b[:columns] = tilts[rows:]
@@ -273,7 +123,7 @@ class TwoWaySpace(DenseSpace):
 
     def sums(self, point: Iterate, change: TwoWayChange) -> Sums:
         """Return what a change proves: what it misses is routed along a heaviest spanning tree of the cells."""
-        found, (of_rows, of_columns) = self._ended(), self._targets
+        found, (of_rows, of_columns) = self.found, self._targets
         rows, columns = len(of_rows), len(of_columns)
         order, parent = self._tree()
         loads = np.abs(change.gaps) + change.blur
@@ -298,18 +148,19 @@ class TwoWaySpace(DenseSpace):
         )
 
     def _tree(self) -> tuple[IntArray, IntArray]:
-        found = self._ended()
+        found = self.found
         if found.tree is None:
             nodes = len(found.of_a) + len(found.of_b)
             found.tree = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
             heaviest_tree(found.cells, len(found.of_b), int(found.of_a.argmax()), *found.tree)
-        return found.tree
+        tree: tuple[IntArray, IntArray] = found.tree
+        return tree
 
     def _prove(
         self, tilts_a: FloatArray, tilts_b: FloatArray, edges: tuple[FloatArray, ...]
     ) -> tuple[float, float, float, float, float]:
         """Return the largest |w|, and the sums of `prove_line` for a total of 1."""
-        cells, chunks = self._ended().cells, self.sweeps.layout.chunks
+        cells, chunks = self.found.cells, self.sweeps.layout.chunks
         parts = np.zeros((len(chunks) + 2, 5, WIDTH))
         for_each_chunk(
             lambda n, begin, end: prove_rows(cells, tilts_a, tilts_b, _ROUNDING, begin, end, parts[n]), chunks
@@ -322,42 +173,6 @@ class TwoWaySpace(DenseSpace):
         upper, gap = ((sum_chunks(sums[:-1]) - sums[-1]) / self.total)[1:3]
         size, moved = (sum_chunks(sums[:-2]) / self.total)[3:]
         return float(parts[:, 0].max()), float(upper), float(gap), float(size), float(moved)
-
-
-_ROUNDING = 5.0 * UNIT
-"""The relative error of a mass, a product of three numbers, with room for what its own factors are said to be."""
-
-
-def _sweeps(table: TwoWayTable) -> TwoWaySweeps:
-    """Return the sweeps that start at the reference."""
-    layout = layout_of(table.sizes.system, (table.a, table.b))
-    base = np.zeros(layout.shape)
-    base[:, : table.cells.shape[1]] = table.cells
-    own = base[:, : table.cells.shape[1]]
-    with np.errstate(all="ignore"):
-        start = float(np.einsum("ij->", own))
-    if not (_TINIEST * max(1.0, start) < own.min() and start < _LARGEST):  # also where one is not a number
-        raise NotOfProduct
-    v = np.zeros(layout.shape[1])
-    v[: table.cells.shape[1]] = 1.0
-    kind = _AcceleratedOnly if table.is_accelerated else _PlainOnly
-    # the reference scaled to the targets' total, from where the dual is counted
-    u = np.full(len(base), table.sizes.total / start)
-    return kind(table.sizes, layout, np.zeros(table.sizes.system.rows), base, u, v, start)
-
-
-class _PlainOnly(TwoWaySweeps):
-    __slots__ = ()
-
-    def _fold(self) -> None:
-        raise NotOfProduct  # factors so large are for the logarithms of the general form
-
-
-class _AcceleratedOnly(AcceleratedTwoWay):
-    __slots__ = ()
-
-    def _fold(self) -> None:
-        raise NotOfProduct
 
 
 def _add_parts_exactly(parts: FloatArray) -> FloatArray:

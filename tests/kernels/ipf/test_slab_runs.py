@@ -52,7 +52,7 @@ def test_fold__moves_large_factors_into_the_potentials(which, size):
     getattr(state, which)[run.now].reshape(-1)[0] *= size
     assert has_large_factors(state, run.now, 0, blocks)
     before = run.potentials()
-    fold(run.crossing.source, run.crossing.layout, state, run.now)
+    fold(run.source, run.crossing.layout, state, run.now)
     assert not has_large_factors(state, run.now, 0, blocks)
     np.testing.assert_allclose(run.potentials(), before, rtol=1e-14)
     np.testing.assert_allclose(state.t, before, rtol=1e-14)

@@ -19,8 +19,8 @@ from purtensor.solving.convergence.rates import (
     sweeps_per_decade,
 )
 from purtensor.solving.iterate import Budget, iterate_at
-from purtensor.solving.loop import run
 from purtensor.solving.problem import build_problem
+from purtensor.solving.solve import run
 from purtensor.solving.stopping import Stopping
 from tests.constraints.exact import dense_matrix
 from tests.solving.drawn import PROBLEMS, arrays_of, labelled_problem

@@ -17,7 +17,7 @@ from purtensor.constraints.slabs import in_slab_order
 from purtensor.constraints.system import System
 from purtensor.solving.chunked import rebuild
 from purtensor.solving.convergence.friedrichs import pair_spectrum
-from purtensor.solving.hessian.choice import hessian_of, share_form
+from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.iterate import Iterate, Record, Step, dual_at, residual_of
 from purtensor.solving.problem import Problem
 
@@ -152,7 +152,6 @@ def _projection(group: _Group, masses: FloatArray) -> tuple[FloatArray, float, i
 
     # potentials of 0 at the present masses: what is found is the change
     problem = replace(group.problem, reference=masses)
-    share_form(problem, group.problem)
     space, gained = ArraySpace(problem), 0.0
     point = Iterate(np.zeros(problem.system.rows), masses)
     for steps in range(_MOST_INNER):

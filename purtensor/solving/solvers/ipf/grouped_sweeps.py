@@ -17,7 +17,6 @@ from purtensor.kernels.ipf.grouped_sweeps import (
     sweep_over_units,
 )
 from purtensor.kernels.ipf.stopping import Goal
-from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.logarithm import divergence_gain
 from purtensor.solving.iterate import log_factors
 from purtensor.solving.problem import Problem
@@ -78,17 +77,7 @@ class MergedSweeps(Sweeper):
     @property
     def sweep_arithmetic(self) -> float:
         """The estimated seconds of a sweep's arithmetic."""
-        return self.merged.sweep_arithmetic(len(self.problem.reference))
-
-    @property
-    def total(self) -> float:
-        """The total of the targets."""
-        return self.problem.total
-
-    @property
-    def masses(self) -> FloatArray:
-        """The masses after the sweeps made so far."""
-        return self.units.reshape(-1)
+        return self.merged.sweep_arithmetic
 
     def potentials(self) -> FloatArray:
         """Return the potentials after the sweeps made so far."""
@@ -130,10 +119,6 @@ class MergedSweeps(Sweeper):
     def gain(self) -> float:
         """Return what the dual gained by the last sweep."""
         return divergence_gain(self.problem.targets, self.factor, np.ones_like(self.factor))
-
-    def linear(self) -> float:
-        """Return the targets times the potentials."""
-        return inner_product(self.problem.targets, self.potentials())
 
     def _misses(self, g: int, table: FloatArray) -> tuple[float, float]:
         problem = self.problem

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from purtensor._threads import Chunk, chunks_of
 from purtensor._typing import IntArray
-from purtensor.constraints.system import System
 from purtensor.kernels.ipf.grouped_sweeps import Groups, find_pattern, join_codes, replace_joint
 from purtensor.kernels.ipf.steps import COPIES, FEW_ROWS, is_crowded
 from purtensor.kernels.simd import WIDTH
@@ -67,25 +65,15 @@ class Merged:
         """The number of groups."""
         return len(self.groups.sizes)
 
-    def sweep_arithmetic(self, profiles: int) -> float:
-        """Return the estimated seconds of a sweep's arithmetic."""
-        return _SECONDS_PER_UNIT * self.count * (profiles // self.width)
+    @property
+    def sweep_arithmetic(self) -> float:
+        """The estimated seconds of a sweep's arithmetic."""
+        return _SECONDS_PER_UNIT * self.count * self.chunks[-1][1]
 
 
 def merge_constraints(problem: Problem, order: tuple[int, ...]) -> Merged | None:
-    """Return the groups for sweeps in this order, None where merging gains nothing; kept while the problem lives."""
-    known = _KNOWN.setdefault(problem.system, {})  # whatever the reference is
-    if order not in known:
-        known[order] = _build(problem, order)
-    return known[order]
-
-
-_KNOWN: WeakKeyDictionary[System, dict[tuple[int, ...], Merged | None]] = WeakKeyDictionary()
-
-
-def forget_groups(problem: Problem) -> None:
-    """Drop the layouts that are kept for a problem."""
-    _KNOWN.pop(problem.system, None)
+    """Return the groups for sweeps in this order, None where merging gains nothing; kept while the system lives."""
+    return problem.system.remember(("layout", "groups", order), lambda: _build(problem, order))
 
 
 def _build(problem: Problem, order: tuple[int, ...]) -> Merged | None:

@@ -13,7 +13,6 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.ipf.log_domain_sweeps import scaling_in_logarithms, sweep_in_logarithms
 from purtensor.kernels.ipf.stopping import Goal
-from purtensor.kernels.lanes import inner_product
 from purtensor.solving.iterate import iterate_at, residual_of
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.sweeper import Sweeper, SweepResidual
@@ -61,11 +60,6 @@ class InLogarithms(Sweeper):
         """The estimated seconds of a sweep's arithmetic."""
         return _SECONDS_PER_STEP * self.problem.index.size
 
-    @property
-    def total(self) -> float:
-        """The total of the targets."""
-        return self.problem.total
-
     def potentials(self) -> FloatArray:
         """Return the potentials after the sweeps made so far."""
         return self.t.copy()
@@ -104,7 +98,3 @@ class InLogarithms(Sweeper):
     def gain(self) -> float:
         """Return what the dual gained by the last sweep."""
         return self.gained
-
-    def linear(self) -> float:
-        """Return the targets times the potentials."""
-        return inner_product(self.problem.targets, self.t)

@@ -164,8 +164,8 @@ class ProductSweeps(OnePass):
             w=np.ones((2, outside)),
             table=np.empty((rows, columns)),
         )
-        crossing = Crossing(source, layout, product.plan, (rows, columns), chunks, product.sizes.total)
-        made = cls(crossing, state, start, is_repeatable=True)
+        crossing = Crossing(layout, product.plan, (product.a, product.b), (places, places), (rows, columns), chunks)
+        made = cls(product.sizes, crossing, source, state, start, is_repeatable=True)
         state.table[:], _ = made._measure_cells()
         return made
 

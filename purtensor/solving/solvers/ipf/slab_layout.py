@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from purtensor._threads import Chunk, chunks_of
 from purtensor._typing import IntArray
 from purtensor.constraints.slabs import Slabs, local_codes
-from purtensor.kernels.ipf.slab_runs import Plan, Source
+from purtensor.constraints.system import System, rows_of
+from purtensor.kernels.ipf.slab_runs import Plan
 from purtensor.kernels.ipf.slab_sweeps import Layout, place_cells, place_rows
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.problem import Problem
@@ -39,22 +39,22 @@ class Crossing:
 
     Attributes
     ----------
-    source, layout, plan
+    layout, plan
         The kernels' own tuples.
+    inside, local
+        The constraints A and B, and for each the codes of its rows within a slab.
     shape
         The rows and columns of a slab.
     chunks
         Ranges of blocks that threads can work on side by side; one where the problem is small.
-    total
-        The total of the targets.
     """
 
-    source: Source
     layout: Layout
     plan: Plan
+    inside: tuple[int, int]
+    local: tuple[IntArray, IntArray]
     shape: tuple[int, int]
     chunks: tuple[Chunk, ...]
-    total: float
 
     @property
     def blocks(self) -> int:
@@ -69,25 +69,14 @@ class Crossing:
 
 
 def crossing_of(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
-    """Return the layout for sweeps in this order, None where the slabs do not allow it; kept while the problem lives.
+    """Return the layout for sweeps in this order, None where the slabs do not allow it; kept with the system.
 
     Allowed are two constraints that contain the slab key, next to each other in the cyclic order, all others depending
     on the cell alone; slabs that are small, and mostly full; and tables that are not tiny.
     """
     if len(problem.reference) < SMALLEST:
         return None
-    known = _KNOWN.setdefault(problem, {})
-    if order not in known:
-        known[order] = _build(problem, order)
-    return known[order]
-
-
-_KNOWN: WeakKeyDictionary[Problem, dict[tuple[int, ...], Crossing | None]] = WeakKeyDictionary()
-
-
-def forget_crossings(problem: Problem) -> None:
-    """Drop the layouts that are kept for a problem."""
-    _KNOWN.pop(problem, None)
+    return problem.system.remember(("layout", "slabs", order), lambda: _build(problem, order))
 
 
 def _build(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
@@ -105,15 +94,12 @@ def _build(problem: Problem, order: tuple[int, ...]) -> Crossing | None:
     cells = rows * columns
     if cells > LARGEST_SLAB or len(problem.reference) < _LOWEST_FILL * blocks * WIDTH * cells:
         return None
-    source = Source(
-        problem.reference, problem.index, problem.offsets, problem.targets, slabs.slab_ptr, a, b, local_a, local_b
-    )
-    layout = _layout(problem, slabs, source, outside, (blocks, rows, columns))
+    layout = _layout(problem.system, slabs, ((a, local_a), (b, local_b)), outside, (blocks, rows, columns))
     if layout is None:
         return None
     in_block = WIDTH * cells
     per_chunk = max(1, CELLS_PER_CHUNK // in_block) if blocks * in_block >= SMALLEST_IN_CHUNKS else blocks
-    return Crossing(source, layout, plan, (rows, columns), chunks_of(blocks, per_chunk), problem.total)
+    return Crossing(layout, plan, (a, b), (local_a, local_b), (rows, columns), chunks_of(blocks, per_chunk))
 
 
 def turn_order(order: tuple[int, ...], inside: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, int], Plan] | None:
@@ -135,32 +121,31 @@ def turn_order(order: tuple[int, ...], inside: tuple[int, ...]) -> tuple[tuple[i
 
 
 def _layout(
-    problem: Problem, slabs: Slabs, source: Source, outside: tuple[int, ...], shape: tuple[int, int, int]
+    system: System,
+    slabs: Slabs,
+    inside: tuple[tuple[int, IntArray], tuple[int, IntArray]],
+    outside: tuple[int, ...],
+    shape: tuple[int, int, int],
 ) -> Layout | None:
-    blocks, rows, columns = shape
-    system = problem.system
+    (blocks, rows, columns), ((a, local_a), (b, local_b)) = shape, inside
     cell_rows = np.empty((len(outside), rows, columns), dtype=np.int32)
     begins = [0]
     for cell_row, k in zip(cell_rows, outside, strict=True):
-        if not place_cells(
-            system.index[source.a], source.local_a, system.index[source.b], source.local_b, system.index[k], cell_row
-        ):
+        if not place_cells(system.index[a], local_a, system.index[b], local_b, system.index[k], cell_row):
             return None
         # cells that do not occur point to row 0, where their mass of 0 counts for nothing
         np.maximum(cell_row, 0, out=cell_row)
         cell_row += begins[-1]
         begins.append(begins[-1] + int(system.offsets[k + 1] - system.offsets[k]))
     placed = []
-    for k, local, width in ((source.a, source.local_a, rows), (source.b, source.local_b, columns)):
+    for (k, local), width in zip(inside, (rows, columns), strict=True):
         row = np.full((blocks, width, WIDTH), -1, dtype=np.int32)
         target = np.zeros((blocks, width, WIDTH))
         block = system.block(k)
         place_rows(system.index[k], local, slabs.slab_ptr, block.start, system.targets[block], row, target)
         placed.append((row, target))
     (rows_a, targets_a), (rows_b, targets_b) = placed
-    outside_rows: IntArray = np.concatenate(
-        [np.arange(system.offsets[k], system.offsets[k + 1]) for k in outside] or [np.empty(0, dtype=np.int64)]
-    )
+    outside_rows = rows_of(system.offsets, outside)
     return Layout(
         rows_a, rows_b, targets_a, targets_b, cell_rows, np.array(begins), outside_rows, system.targets[outside_rows]
     )

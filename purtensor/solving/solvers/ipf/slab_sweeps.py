@@ -12,6 +12,7 @@ from purtensor._threads import for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.slab_runs import (
     SWEEPS_PER_LOOK,
+    Source,
     add_logarithms,
     add_outside_logarithms,
     gain_of_blocks,
@@ -28,6 +29,7 @@ from purtensor.kernels.ipf.slab_runs import (
 from purtensor.kernels.ipf.slab_sweeps import BOTH, ONLY_A, ONLY_B, State, measure_blocks, outside_step, pass_over
 from purtensor.kernels.ipf.stopping import Goal
 from purtensor.kernels.simd import WIDTH
+from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.slab_layout import Crossing
 from purtensor.solving.solvers.ipf.sweeper import Sweeper, SweepResidual
 
@@ -50,7 +52,9 @@ class OnePass(Sweeper):
         The L1 residual when it was last measured, in the units of the targets.
     """
 
+    problem: Problem
     crossing: Crossing
+    source: Source
     state: State
     start: float
     done: int = 0
@@ -60,8 +64,13 @@ class OnePass(Sweeper):
     missed: float = math.inf
 
     @classmethod
-    def at(cls, crossing: Crossing, potentials: FloatArray, *, is_repeatable: bool = False) -> OnePass:
+    def at(
+        cls, problem: Problem, crossing: Crossing, potentials: FloatArray, *, is_repeatable: bool = False
+    ) -> OnePass:
         """Return the sweeps that start at the given potentials."""
+        assert problem.slabs is not None
+        arrays = problem.reference, problem.index, problem.offsets, problem.targets, problem.slabs.slab_ptr
+        source = Source(*arrays, *crossing.inside, *crossing.local)
         blocks, (rows, columns) = crossing.blocks, crossing.shape
         state = State(
             t=potentials.copy(),
@@ -72,14 +81,9 @@ class OnePass(Sweeper):
             w=np.empty((2, len(crossing.layout.outside_rows))),
             table=np.empty((rows, columns)),
         )
-        made = cls(crossing, state, float(crossing.source.reference.sum()), is_repeatable=is_repeatable)
+        made = cls(problem, crossing, source, state, float(problem.reference.sum()), is_repeatable=is_repeatable)
         made._rebuild()
         return made
-
-    @property
-    def total(self) -> float:
-        """The total of the targets."""
-        return self.crossing.total
 
     @property
     def sweep_arithmetic(self) -> float:
@@ -102,7 +106,7 @@ class OnePass(Sweeper):
         if len(self.crossing.chunks) > 1:
             return super(OnePass, self).sweep(goal, limit, records)
         made, written = run_crossing_sweeps(
-            self.crossing.source, self.crossing.layout, self.state, self.crossing.plan, goal, self.done, limit, records
+            self.source, self.crossing.layout, self.state, self.crossing.plan, goal, self.done, limit, records
         )
         self.done += made
         return made, written
@@ -159,7 +163,7 @@ class OnePass(Sweeper):
             return math.nan
         layout, state = self.crossing.layout, self.state
         inside = self.sum_rows(lambda b, e: linear_of_blocks(layout, state, self.now, b, e))
-        return outside_linear(self.crossing.source, layout, state, self.now) + inside
+        return outside_linear(self.source, layout, state, self.now) + inside
 
     @property
     def _is_put_off(self) -> bool:
@@ -199,7 +203,7 @@ class OnePass(Sweeper):
     def _rebuild(self) -> None:
         """Write the masses at the potentials `t`, and factors 1."""
         state = self.state
-        for_each_chunk(lambda c, b, e: rebuild(self.crossing.source, state, b, e), self.crossing.chunks)
+        for_each_chunk(lambda c, b, e: rebuild(self.source, state, b, e), self.crossing.chunks)
         state.w[:] = 1.0
         state.theta[:] = 1.0
         state.table[:], _ = self._measure_cells()

@@ -20,7 +20,7 @@ from purtensor.solving.solvers.ipf.anderson import accelerate_step, find_acceler
 from purtensor.solving.solvers.ipf.blocks import BlockState, auto_blocks, block_step
 from purtensor.solving.solvers.ipf.first_sweep import first_sweep, is_first
 from purtensor.solving.solvers.ipf.grouped_sweeps import MergedSweeps
-from purtensor.solving.solvers.ipf.grouping import forget_groups, merge_constraints
+from purtensor.solving.solvers.ipf.grouping import merge_constraints
 from purtensor.solving.solvers.ipf.log_domain_sweeps import InLogarithms, spans_the_range
 from purtensor.solving.solvers.ipf.options import (
     check_acceleration,
@@ -30,10 +30,10 @@ from purtensor.solving.solvers.ipf.options import (
     order_of,
 )
 from purtensor.solving.solvers.ipf.self_tuning import SelfTuning
-from purtensor.solving.solvers.ipf.slab_layout import crossing_of, forget_crossings
+from purtensor.solving.solvers.ipf.slab_layout import crossing_of
 from purtensor.solving.solvers.ipf.slab_sweeps import OnePass
 from purtensor.solving.solvers.ipf.sweeper import Sweeper, count_records_per_octave, empty_records, records_of, step_of
-from purtensor.solving.solvers.ipf.two_way_sweeps import TwoWaySweeps, forget_two_way, two_way_of
+from purtensor.solving.solvers.ipf.two_way_sweeps import TwoWaySweeps, two_way_of
 
 _USUAL_DEPTH = 10
 """The memory of Anderson acceleration where only its name is given."""
@@ -203,7 +203,7 @@ class IPF:
         crossing = None if few else crossing_of(problem, order)
         if crossing is not None:
             is_repeatable = dual_later and np.array_equal(iterate.potentials, starting_potentials(problem))
-            return OnePass.at(crossing, iterate.potentials, is_repeatable=is_repeatable)
+            return OnePass.at(problem, crossing, iterate.potentials, is_repeatable=is_repeatable)
         merged = merge_constraints(problem, order)
         return None if merged is None else MergedSweeps.at(problem, merged, iterate.potentials)
 
@@ -265,8 +265,9 @@ class IPF:
 
 def forget_layouts(problem: Problem) -> None:
     """Drop what is kept of a problem for its sweeps, where no more are to be made."""
-    for forget in (forget_crossings, forget_groups, forget_two_way):
-        forget(problem)
+    kept = problem.system.kept
+    for key in [key for key in kept if isinstance(key, tuple) and key[0] == "layout"]:
+        del kept[key]
 
 
 def _is_compiled(memory: Any) -> bool:
@@ -278,19 +279,13 @@ def _is_compiled(memory: Any) -> bool:
 
 def sweep_arithmetic(problem: Problem, memory: Any) -> float:
     """Return the estimated seconds of a sweep's arithmetic, given the memory of the sweeps before it."""
-    if runs_in_numpy() and isinstance(memory, (_Sweeping, InLogarithms)):  # predicted as for the compiled form
-        order = tuple(memory.order.tolist())
-        two_way = two_way_of(problem, order)
-        if two_way is not None:
-            return two_way.sweep_arithmetic
+    # predicted as for the compiled form: the engine must not change when the solver switches to Newton's method
+    if runs_in_numpy() and isinstance(memory, (_Sweeping, InLogarithms)):
+        order, forms = tuple(memory.order.tolist()), (two_way_of, crossing_of, merge_constraints)
+        for layout_of in forms if isinstance(memory, _Sweeping) else forms[:1]:
+            layout = layout_of(problem, order)
+            if layout is not None:
+                return layout.sweep_arithmetic
     if isinstance(memory, Sweeper):
         return memory.sweep_arithmetic
-    # the engine must not change when the solver switches to Newton's method
-    if runs_in_numpy() and isinstance(memory, _Sweeping):
-        crossing = crossing_of(problem, order)
-        if crossing is not None:
-            return crossing.sweep_arithmetic
-        merged = merge_constraints(problem, order)
-        if merged is not None:
-            return merged.sweep_arithmetic(len(problem.reference))
     return _SECONDS_PER_STEP * problem.index.size

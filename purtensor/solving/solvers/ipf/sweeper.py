@@ -13,6 +13,7 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.steps import RECORD_WIDTH, is_recorded
 from purtensor.kernels.ipf.stopping import Goal
+from purtensor.kernels.lanes import inner_product
 from purtensor.solving.chunked import rebuild
 from purtensor.solving.iterate import Budget, Iterate, Record, Step
 from purtensor.solving.problem import Problem
@@ -94,6 +95,8 @@ class Sweeper(ABC):
 
     Attributes
     ----------
+    problem
+        What is swept; its targets are read.
     start
         The total of the reference.
     done
@@ -101,13 +104,14 @@ class Sweeper(ABC):
     """
 
     __slots__ = ()
+    problem: Problem
     start: float
     done: int
 
     @property
-    @abstractmethod
     def total(self) -> float:
         """The total of the targets."""
+        return self.problem.total
 
     @property
     @abstractmethod
@@ -134,9 +138,9 @@ class Sweeper(ABC):
     def gain(self) -> float:
         """Return what the dual gained by the last sweep."""
 
-    @abstractmethod
     def linear(self) -> float:
         """Return the targets times the potentials."""
+        return inner_product(self.problem.targets, self.potentials())
 
     def sweep(self, goal: Goal, limit: int, records: FloatArray) -> tuple[int, int]:
         """Make at most `limit` sweeps; return how many, and how many records were written.

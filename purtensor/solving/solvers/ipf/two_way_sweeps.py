@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.kernels.ipf.stopping import Goal
 from purtensor.kernels.ipf.two_way_sweeps import fit_rows_of_base, row_sums
-from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.logarithm import divergence_gain
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.chunked import rebuild
@@ -75,24 +73,13 @@ class TwoWay:
 
 
 def two_way_of(problem: Problem, order: tuple[int, ...]) -> TwoWay | None:
-    """Return the layout for sweeps in this order, None where there is none; kept while the problem lives.
+    """Return the layout for sweeps in this order, None where there is none; kept while the system lives.
 
     Needed are two constraints of which most pairs of rows have a profile, and none has two.
     """
     if len(problem.index) != 2 or len(problem.reference) < SMALLEST:
         return None
-    known = _KNOWN.setdefault(problem, {})
-    if order not in known:
-        known[order] = _build(problem, order)
-    return known[order]
-
-
-_KNOWN: WeakKeyDictionary[Problem, dict[tuple[int, ...], TwoWay | None]] = WeakKeyDictionary()
-
-
-def forget_two_way(problem: Problem) -> None:
-    """Drop the layouts that are kept for a problem."""
-    _KNOWN.pop(problem, None)
+    return problem.system.remember(("layout", "two-way", order), lambda: _build(problem, order))
 
 
 def layout_of(system: System, order: tuple[int, ...]) -> TwoWay:
@@ -171,11 +158,6 @@ class TwoWaySweeps(Sweeper):
         """The estimated seconds of a sweep's arithmetic."""
         return self.layout.sweep_arithmetic
 
-    @property
-    def total(self) -> float:
-        """The total of the targets."""
-        return self.problem.total
-
     def potentials(self) -> FloatArray:
         """Return the potentials after the sweeps made so far."""
         found = self.t.copy()
@@ -234,10 +216,6 @@ class TwoWaySweeps(Sweeper):
         # a step gains the divergence of its targets from the sums that it found (notes/ipf.md, equation 2)
         of_rows = divergence_gain(self._targets[0], self.u, self.u_before)
         return of_rows + divergence_gain(self._targets[1], self._v(), self.v_before[: len(self._sums)])
-
-    def linear(self) -> float:
-        """Return the targets times the potentials."""
-        return inner_product(self.problem.targets, self.potentials())
 
     @property
     def _targets(self) -> tuple[FloatArray, FloatArray]:

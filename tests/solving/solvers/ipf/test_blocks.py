@@ -11,7 +11,7 @@ import pytest
 import purtensor as pt
 from purtensor.solving.convergence.friedrichs import pair_spectrum
 from purtensor.solving.iterate import residual_of
-from purtensor.solving.loop import run
+from purtensor.solving.solve import run
 from purtensor.solving.solvers.ipf.blocks import BlockState, auto_blocks, block_step
 from purtensor.solving.stopping import Stopping
 from tests.solving.drawn import PROBLEMS, arrays_of, labelled_problem

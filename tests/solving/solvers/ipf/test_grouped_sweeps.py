@@ -78,7 +78,7 @@ def test_merged__is_the_plain_sweep_sweep_by_sweep(make, width, seed):
     for masses in plain_iterates(problem, order, 8):
         iterate = pt.IPF(order=order).step(problem, iterate, Budget(1, -1.0, -1.0)).iterate
         assert isinstance(iterate.memory, MergedSweeps)
-        np.testing.assert_allclose(iterate.memory.masses, masses, rtol=1e-13)
+        np.testing.assert_allclose(iterate.memory.units.ravel(), masses, rtol=1e-13)
         np.testing.assert_allclose(iterate.masses, masses, rtol=1e-13)
     assert iterate.memory.merged.width == width
     assert width == WIDTH or iterate.memory.merged.count < len(order)
@@ -163,7 +163,7 @@ def test_merged__threads_do_not_change_the_bits(make, width, monkeypatch):
         problem = make()
         iterate, records = stepped(problem, some_order(problem, 2), BATCHES[threads - 1])
         assert len(iterate.memory.merged.chunks) > 3
-        found.append((iterate.potentials.tolist(), iterate.memory.masses.tolist(), records))
+        found.append((iterate.potentials.tolist(), iterate.memory.units.ravel().tolist(), records))
     assert found[0] == found[1] == found[2]
 
 
@@ -173,7 +173,7 @@ def test_merged__stays_in_the_family_however_long(make, width):
     problem = make()
     run = stepped(problem, some_order(problem, 3), [20 * SWEEPS_PER_FOLD + 7])[0]
     exact = problem.reference * np.exp(coefficients(problem).T.astype(np.longdouble) @ run.potentials)
-    assert np.abs(run.memory.masses / exact - 1).max() < 1e-14 * (1 + np.abs(run.potentials).max())
+    assert np.abs(run.memory.units.ravel() / exact - 1).max() < 1e-14 * (1 + np.abs(run.potentials).max())
 
 
 def test_merged__a_number_that_is_not_finite_ends_the_run():

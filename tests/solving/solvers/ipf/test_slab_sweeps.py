@@ -46,7 +46,7 @@ def drawn(seed, scopes=("ys", "yx", "sx"), sizes=None, density=0.8):
 
 def one_pass_at(problem, order):
     crossing = crossing_of(problem, order)
-    return None if crossing is None else OnePass.at(crossing, starting_potentials(problem))
+    return None if crossing is None else OnePass.at(problem, crossing, starting_potentials(problem))
 
 
 @needs_compiling
