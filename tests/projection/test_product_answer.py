@@ -210,7 +210,7 @@ def test_bounds__in_the_general_form_are_about_the_masses_of_the_table(monkeypat
 
     monkeypatch.setattr(ProductSpace, "certificate", lambda self: UNPROVED)
     monkeypatch.setattr(DualCertifier, "certify", certify)
-    reference, others = positive((3, 4, 20), 1, 8.0), positive((3, 4, 20), 2, 8.0)
+    reference, others = positive((4, 5, 60), 1), positive((4, 5, 60), 2)
     found = pt.project(reference, targets_of(others, SETS["PUR"]), solver=pt.IPF())
     assert not found.certified
     own, again = certified[0].masses, found.evidence.run.iterate.masses
