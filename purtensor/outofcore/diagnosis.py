@@ -30,7 +30,7 @@ from purtensor.tables.domain import Domain
 from purtensor.tables.store.copy import Piece, replace_table, write_pieces
 from purtensor.tables.store.open_store import StoredTable
 from purtensor.tables.values_at import look_up
-from purtensor.verification.stored_sums import Fingerprint, fingerprint, joined
+from purtensor.verification.stored_sums import Fingerprint, fingerprint, join_fingerprints
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +216,7 @@ def hash_profiles(pieces: Iterable[Sequence[IntArray]]) -> Fingerprint:
     found: Fingerprint = (0, 0)
     for codes in pieces:
         # all masses 1: only which profiles there are counts
-        found = joined(found, fingerprint(codes, np.ones(len(codes[0]))))
+        found = join_fingerprints(found, fingerprint(codes, np.ones(len(codes[0]))))
     return found
 
 

@@ -24,8 +24,8 @@ from purtensor.verification.evidence import Block, Evidence
 from purtensor.verification.exact import Figures
 from purtensor.verification.implied_zeros import Emptied
 from purtensor.verification.stored import Source
-from purtensor.verification.stored_sums import Piece, Sums, add_piece, divergence_of, fingerprint, joined
-from purtensor.verification.verify import Verification, unconfirmed
+from purtensor.verification.stored_sums import Piece, Sums, add_piece, divergence_of, fingerprint, join_fingerprints
+from purtensor.verification.verify import Verification, find_unconfirmed
 
 _BYTES_OF_A_PROFILE, _BYTES_OF_A_ROW = 1000, 64
 
@@ -73,7 +73,7 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
     support = not failures
     claims: Any = result  # with all that is read there; its tables are elsewhere
     divergence = divergence_of(sums)
-    failures += unconfirmed(claims, sums.largest_potential, found, divergence)
+    failures += find_unconfirmed(claims, sums.largest_potential, found, divergence)
     return Verification(
         residual=found.residual,
         residual_l1=found.residual_l1,
@@ -118,7 +118,7 @@ def _check_support(result: Projection[StoredTable], sums: Sums) -> list[str]:
     reference = (0, 0)
     # pieces come from the run's own files: their profiles and masses must be those of the reference
     for codes, values in source_of(result.reference).profiles():
-        reference = joined(reference, fingerprint(codes, values))
+        reference = join_fingerprints(reference, fingerprint(codes, values))
     if reference != sums.reference:
         failures.append("the run was made with other profiles or masses than those of the reference on disk")
     if sums.strays:

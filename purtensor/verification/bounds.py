@@ -71,7 +71,7 @@ def prove(evidence: Evidence, emptied: Emptied) -> Proof:
         # float64 does not show which rank is right, which need not be known: every proof is valid, the best is kept
         for solver in solvers(problem.rows, problem.point.masses, problem.heavy):
             potentials = _least_change(problem.rows, problem.point.masses, problem.heavy, solver)
-            best = _better(best, _proved(problem, potentials, solver))
+            best = _better(best, _prove_change(problem, potentials, solver))
     return best
 
 
@@ -88,7 +88,7 @@ def prove_with(evidence: Evidence, emptied: Emptied, witness: Sequence[FloatArra
         return problem.nothing
     small = len(potentials) * len(problem.heavy) <= MOST_DENSE  # then a fit of the dual to what meets the rows is cheap
     solver = next(solvers(problem.rows, problem.point.masses, problem.heavy)) if small else None
-    return _proved(problem, potentials, solver)
+    return _prove_change(problem, potentials, solver)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,7 +151,7 @@ def _better(one: Proof, other: Proof) -> Proof:
     return Proof(bound, tv_bound, table.masses, table.potentials, table.rows, log_ratio, table.keeps_named)
 
 
-def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> Proof:
+def _prove_change(problem: _Problem, potentials: LongArray, solver: Solver | None) -> Proof:
     """Return what the change p C^T potentials proves, what that misses being met too."""
     point, rows, heavy, repair = problem.point, problem.rows, problem.heavy, problem.repair
     assert repair is not None
@@ -166,7 +166,7 @@ def _proved(problem: _Problem, potentials: LongArray, solver: Solver | None) -> 
         return best
     tilts = [potentials]
     if solver is not None:
-        fitted = _tilted_onto(point, rows, heavy, near.masses, potentials, solver)
+        fitted = _tilt_onto(point, rows, heavy, near.masses, potentials, solver)
         # where a mass vanishes next to another that appears, the dual is largest half way
         tilts += [fitted, np.asarray((potentials + fitted) / 2, dtype=np.longdouble)]
     for tilt in tilts:
@@ -194,7 +194,7 @@ def _log_ratio(problem: _Problem, near: Repaired, potentials: LongArray) -> floa
     return found + drift / (1 - drift) * _UPWARD if drift < 0.5 else float("inf")
 
 
-def _tilted_onto(
+def _tilt_onto(
     point: Point, rows: Rows, heavy: BoolArray, masses: LongArray, potentials: LongArray, solver: Solver
 ) -> LongArray:
     """Return potentials m for which p exp(C^T m) is closer to these masses; the bound depends on the rest."""
@@ -202,13 +202,13 @@ def _tilted_onto(
     there = heavy & (masses > 0)
     wanted = np.log(np.where(there, masses, 1) / point.members)
 
-    def run_apart(potentials: LongArray) -> LongArray:
+    def measure_rest(potentials: LongArray) -> LongArray:
         return np.asarray(np.where(there, wanted - rows.spread(potentials), 0))
 
     for _ in range(_MOST_FITS):
-        moved = potentials + solver.fitted(run_apart(potentials)[heavy])
+        moved = potentials + solver.fit(measure_rest(potentials)[heavy])
         # `not <` also ends at NaN
-        if not (point.masses * run_apart(moved) ** 2).sum() < (point.masses * run_apart(potentials) ** 2).sum():
+        if not (point.masses * measure_rest(moved) ** 2).sum() < (point.masses * measure_rest(potentials) ** 2).sum():
             break
         potentials = moved
     return potentials

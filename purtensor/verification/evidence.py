@@ -182,7 +182,7 @@ def gather(claims: Claims) -> Evidence:
 
 
 def _masses_on(reference: CodedTable, table: CodedTable) -> tuple[FloatArray, str]:
-    codes = _known(translate_codes(table, reference.domain), reference.domain, "the table")
+    codes = _require_known(translate_codes(table, reference.domain), reference.domain, "the table")
     group = _groups([reference.codes, codes], reference.domain)
     count = len(reference.values)
     at = np.full(int(group.max()) + 1, -1, dtype=np.int64)
@@ -196,7 +196,7 @@ def _masses_on(reference: CodedTable, table: CodedTable) -> tuple[FloatArray, st
 
 def _block(reference: CodedTable, target: CodedTable, potentials: Table, named: Table | None) -> Block:
     domain = reference.domain.select(target.domain.attributes)
-    target_codes = _known(translate_codes(target, domain), domain, "a target")
+    target_codes = _require_known(translate_codes(target, domain), domain, "a target")
     codes, found = _on_rows(potentials, domain)
     named_codes, names = _on_rows(potentials if named is None else named, domain)
     group = _groups([reference.columns(domain.attributes), target_codes, codes, named_codes], domain)
@@ -234,7 +234,7 @@ def _every_code(table: Table) -> tuple[IntArray, ...]:
     return tuple(np.asarray(code) for code in np.unravel_index(np.arange(table.size), table.shape))
 
 
-def _known(columns: tuple[IntArray, ...], domain: Domain, what: str) -> tuple[IntArray, ...]:
+def _require_known(columns: tuple[IntArray, ...], domain: Domain, what: str) -> tuple[IntArray, ...]:
     for name, column in zip(domain.attributes, columns, strict=True):
         if len(column) and column.min() < 0:
             raise UnknownCategoryError(f"{what} has mass in a category of {name!r} that the reference does not list")

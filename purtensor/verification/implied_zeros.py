@@ -49,7 +49,7 @@ class Emptied:
         return self.mass == 0.0 and not bool(self.open.any())
 
 
-def emptied(evidence: Evidence, underflowed: BoolArray) -> Emptied:
+def find_emptied(evidence: Evidence, underflowed: BoolArray) -> Emptied:
     """Return the status of the profiles without mass; `underflowed` marks those whose mass underflows."""
     lost = np.asarray((evidence.masses == 0) & ~evidence.excluded)
     sought = lost & ~underflowed
@@ -58,7 +58,7 @@ def emptied(evidence: Evidence, underflowed: BoolArray) -> Emptied:
         sought = lost
     if not sought.any():
         return Emptied(np.zeros_like(lost), 0.0, lost)
-    found = proved_zeros(evidence, lost, sought)
+    found = prove_zeros(evidence, lost, sought)
     if found.mass == 0.0:
         return found
     # masses that underflowed are known from the potentials, and better than from what rounding leaves of b.t
@@ -66,7 +66,7 @@ def emptied(evidence: Evidence, underflowed: BoolArray) -> Emptied:
     return Emptied(proved, found.mass if proved.any() else 0.0, np.asarray(lost & ~proved))
 
 
-def proved_zeros(evidence: Evidence, lost: BoolArray, sought: BoolArray) -> Emptied:
+def prove_zeros(evidence: Evidence, lost: BoolArray, sought: BoolArray) -> Emptied:
     """Return which profiles without mass, those that are `sought` above all, the constraints are shown to empty.
 
     One linear program proposes t, bounded by 1 and positive on as many of the profiles as it can; t is rounded to small
@@ -82,7 +82,7 @@ def proved_zeros(evidence: Evidence, lost: BoolArray, sought: BoolArray) -> Empt
         right = np.concatenate([right, block.targets[used]])
         named = np.concatenate([named, np.zeros(len(used), dtype=bool) if block.named is None else block.named[used]])
     nothing = Emptied(np.zeros_like(lost), 0.0, lost)
-    proposed = _proposal(np.array(rows), right / evidence.total, np.flatnonzero(sought[allowed]))
+    proposed = _propose(np.array(rows), right / evidence.total, np.flatnonzero(sought[allowed]))
     if proposed is None:
         return nothing
     # the solver's rounding is no proof; a small fraction next to it can be checked exactly
@@ -116,7 +116,7 @@ def imply_targets(rows: IntArray, given: list[Fraction], named: BoolArray) -> li
     return [sum((solution.get(profile, Fraction(0)) for profile in own), Fraction(0)) for own in members]
 
 
-def _proposal(rows: IntArray, targets: FloatArray, zeros: IntArray) -> FloatArray | None:
+def _propose(rows: IntArray, targets: FloatArray, zeros: IntArray) -> FloatArray | None:
     """Return t that maximises the sum over the zeros of min(C^T t, 1) less what b.t costs, with C^T t >= 0."""
     constraints, profiles = rows.shape
     count, extra = len(targets), len(zeros)

@@ -32,7 +32,7 @@ class Solver(Protocol):
         """Return m such that p C^T m makes up for the misses, about, and is least over the root of p."""
         ...
 
-    def fitted(self, change: LongArray) -> LongArray:
+    def fit(self, change: LongArray) -> LongArray:
         """Return m with C^T m closest to a relative change of the masses, weighted by p."""
         ...
 
@@ -58,7 +58,7 @@ class _ScaledSolver(Protocol):
         """Return y of which A^T y is the solution of A x = right of least norm."""
         ...
 
-    def fitted(self, x: FloatArray) -> FloatArray:
+    def fit(self, x: FloatArray) -> FloatArray:
         """Return y of which A^T y is closest to x."""
         ...
 
@@ -77,12 +77,12 @@ class _Scaled:
         # y is scaled back by diag(b)^(-1/2), so that C^T of it is w without a division by the root of a mass
         return np.asarray(self.solver.least((right / size).astype(np.float64)) * (size * self.weight))
 
-    def fitted(self, change: LongArray) -> LongArray:
+    def fit(self, change: LongArray) -> LongArray:
         x = change * self.root
         size = np.abs(x).max(initial=0)
         if not size > 0:
             return np.zeros(len(self.weight), dtype=np.longdouble)
-        return np.asarray(self.solver.fitted((x / size).astype(np.float64)) * (size * self.weight))
+        return np.asarray(self.solver.fit((x / size).astype(np.float64)) * (size * self.weight))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +99,7 @@ class _Triangle:
         inner = scipy.linalg.solve_triangular(self.r, right[self.pivots], trans="T")
         return self._on_rows(scipy.linalg.solve_triangular(self.r, inner))
 
-    def fitted(self, x: FloatArray) -> FloatArray:
+    def fit(self, x: FloatArray) -> FloatArray:
         return self._on_rows(scipy.linalg.solve_triangular(self.r, self.q.T @ x))
 
     def _on_rows(self, values: FloatArray) -> FloatArray:
@@ -130,12 +130,12 @@ class _Lanczos:
 
     def least(self, right: FloatArray) -> FloatArray:
         # A x = right first, then A^T y = x, which has a solution as x has no part outside the row space
-        return self.fitted(self._solved(self.matrix, right))
+        return self.fit(self._solve(self.matrix, right))
 
-    def fitted(self, x: FloatArray) -> FloatArray:
-        return self._solved(self.transposed, x)
+    def fit(self, x: FloatArray) -> FloatArray:
+        return self._solve(self.transposed, x)
 
-    def _solved(self, matrix: sp.csr_array, right: FloatArray) -> FloatArray:
+    def _solve(self, matrix: sp.csr_array, right: FloatArray) -> FloatArray:
         # conlim=0: by default lsqr stops at condition numbers that are common here
         limit = 20 * min(matrix.shape)
         return np.asarray(spla.lsqr(matrix, right, atol=1e-12, btol=1e-12, conlim=0, iter_lim=limit)[0])

@@ -22,7 +22,7 @@ from purtensor.verification.row_costs import (
     MixedStatement,
     choose_sums,
     entropy,
-    missed,
+    measure_misses,
     row_costs,
     row_gaps,
 )
@@ -71,7 +71,7 @@ def _measure(stated: MixedStatement) -> MixedFigures:
     sizes = np.asarray(abs(stated.coefficients).max(axis=1).todense()).reshape(-1)
     sums = _times(stated.coefficients, masses)
     hard = np.array([word == "hard" for word in stated.penalty])
-    misses = np.where(hard, np.abs(missed(stated, sums)), 0)
+    misses = np.where(hard, np.abs(measure_misses(stated, sums)), 0)
     residual = float((misses / (stated.total * np.where(sizes > 0, sizes, 1))).max(initial=0))
     outside = float(np.maximum(low - masses, masses - high).max(initial=0) / stated.total)
     objective = float((_cell_costs(stated, masses).sum() + row_costs(stated, sums).sum()) / stated.total)
@@ -252,7 +252,7 @@ def _move_onto_rows(
         chosen, slopes = choose_sums(stated, sums, potentials)
         new = np.isfinite(chosen) & ~soft  # some leave their intervals on the way
         asked, gives, soft = np.where(new, chosen, asked), np.where(new, slopes, gives), soft | new
-        miss = np.where(exact, sums - np.where(exact, end, 0), np.where(tied, missed(stated, sums), 0))
+        miss = np.where(exact, sums - np.where(exact, end, 0), np.where(tied, measure_misses(stated, sums), 0))
         miss = np.where(soft, sums + gives * moved - asked, miss)
         left = float((np.where(hard, np.abs(miss), 0) / sizes).max(initial=0))
         if float((np.abs(miss) / sizes).max(initial=0)) <= _MET:

@@ -134,10 +134,10 @@ class OnBasis:
 
     def complete(self, masses: LongArray, change: LongArray) -> Repaired:
         """Return what meets the independent rows, next to masses + change."""
-        missed, rest = self._missed(masses, change)
+        missed, rest = self._measure_misses(masses, change)
         for _ in range(_MOST_ROUTED):
             moved = np.maximum(change + self.basis.change(missed.astype(np.float64)), -masses)
-            missed_then, rest_then = self._missed(masses, moved)
+            missed_then, rest_then = self._measure_misses(masses, moved)
             # rounding is reached: a further round gains nothing
             if not rest_then.sum() < 0.5 * rest.sum():
                 break
@@ -145,7 +145,7 @@ class OnBasis:
         near = masses + change
         return Repaired(near, rest + EPS * np.abs(near), float(self.rows.by_constraint(missed).max()))
 
-    def _missed(self, masses: LongArray, change: LongArray) -> tuple[LongArray, FloatArray]:
+    def _measure_misses(self, masses: LongArray, change: LongArray) -> tuple[LongArray, FloatArray]:
         missed, unsure = self.rows.misses(masses, change)
         return missed, self.basis.reach((np.abs(missed) + unsure).astype(np.float64))
 

@@ -48,7 +48,7 @@ class MixedStatement:
     potentials: Any
 
 
-def missed(stated: MixedStatement, sums: LongArray) -> LongArray:
+def measure_misses(stated: MixedStatement, sums: LongArray) -> LongArray:
     """Return by how much each sum is above its interval, negative below."""
     lower, upper = (np.asarray(end, dtype=np.longdouble) for end in (stated.lower, stated.upper))
     return np.where(sums < lower, sums - lower, np.maximum(sums - upper, 0))
@@ -65,7 +65,7 @@ def entropy(p: Any, q: Any) -> Any:
 
 def row_costs(stated: MixedStatement, sums: LongArray) -> LongArray:
     """Return what each row pays for its sum, in nats times mass."""
-    miss, found = missed(stated, sums), np.zeros(len(sums), dtype=np.longdouble)
+    miss, found = measure_misses(stated, sums), np.zeros(len(sums), dtype=np.longdouble)
     for r, word in enumerate(stated.penalty):
         size = abs(miss[r])
         if word == "kl":

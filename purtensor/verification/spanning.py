@@ -69,13 +69,13 @@ class Spanning:
 
     def change(self, missed: FloatArray) -> FloatArray:
         """Return a change of the masses that meets the misses to rounding."""
-        return self._carried(missed, self.inverse, -1.0)
+        return self._carry(missed, self.inverse, -1.0)
 
     def reach(self, missed: FloatArray) -> FloatArray:
         """Return what no mass of the exact change passes, where no miss passes these sizes."""
-        return np.asarray(self._carried(missed, self.sizes, 1.0) * UPWARD)
+        return np.asarray(self._carry(missed, self.sizes, 1.0) * UPWARD)
 
-    def _carried(self, missed: FloatArray, inverse: FloatArray, sign: float) -> FloatArray:
+    def _carry(self, missed: FloatArray, inverse: FloatArray, sign: float) -> FloatArray:
         found, missed = np.zeros(self.index.shape[1]), np.append(missed, 0.0)  # for the node above all trees
         # first along the forest alone, to see what that flow leaves in the rows of the other constraints
         self.tree.route(missed.copy(), found, sign)
@@ -122,7 +122,7 @@ def spanning_profiles(
         return None
     # heavy first: a correction of a heavy profile leaves it positive
     closing = order[~np.isin(order, tree.via[tree.via >= 0])]
-    found = _closed(cycles := Cycles(index, pair, others, tree, border, count), closing)
+    found = _close(cycles := Cycles(index, pair, others, tree, border, count), closing)
     return found if found is None or named is None else _on_named(cycles, found, named)
 
 
@@ -135,7 +135,7 @@ def _on_named(cycles: Cycles, found: Spanning, named: BoolArray) -> Spanning:
     if len(rows) != len(found.rows) or np.array_equal(rows, found.rows):
         return found
     vectors = cycles.of(found.profiles)[:, named[cycles.border]]
-    inverted = _inverted(vectors.T)
+    inverted = _invert(vectors.T)
     return found if inverted is None else replace(found, rows=rows, inverse=inverted[0], sizes=inverted[1])
 
 
@@ -195,7 +195,7 @@ class Cycles:
         return np.asarray(weighed != 0.0)
 
 
-def _closed(cycles: Cycles, closing: IntArray) -> Spanning | None:
+def _close(cycles: Cycles, closing: IntArray) -> Spanning | None:
     """Return the profiles that close cycles enough, heavy ones first, with the proof that no further row is free."""
     # far more cycles than the rank can be, so that the first round mostly suffices
     size = 4 * len(cycles.border) + 64
@@ -203,7 +203,7 @@ def _closed(cycles: Cycles, closing: IntArray) -> Spanning | None:
     for cut in _CUTS:
         vectors = cycles.of(tried)
         rows, chosen = _independent(vectors, cut)
-        inverted = _inverted(vectors[np.ix_(chosen, rows)].T)
+        inverted = _invert(vectors[np.ix_(chosen, rows)].T)
         if inverted is None:
             return None
         missed = _first_broken(cycles, vectors[chosen], rows, inverted[0])
@@ -237,7 +237,7 @@ def _independent(vectors: FloatArray, cut: float) -> tuple[IntArray, IntArray]:
     return rows, order[: len(rows)]
 
 
-def _inverted(matrix: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+def _invert(matrix: FloatArray) -> tuple[FloatArray, FloatArray] | None:
     """Return the inverse, and no less than the sizes of the exact one; None where no proof shows that there is one."""
     if not len(matrix):
         return np.empty((0, 0)), np.empty((0, 0))

@@ -50,7 +50,7 @@ def misses(found: Source, wanted: Source, scope: Sequence[str]) -> tuple[float, 
 
     The rows are matched by label: categories that only one side knows are rows of their own.
     """
-    labels, maps = _united(found.domain.select(scope), wanted.domain.select(scope))
+    labels, maps = _unite(found.domain.select(scope), wanted.domain.select(scope))
     sizes = [len(index) for index in labels]
     where = [[source.domain.position(name) for name in scope] for source in (found, wanted)]
     # rows are at most the cells of the marginal, and at most the profiles of both sides
@@ -62,7 +62,7 @@ def misses(found: Source, wanted: Source, scope: Sequence[str]) -> tuple[float, 
             for codes, masses in source.profiles():
                 columns = [m[np.asarray(codes[k], dtype=np.int64)] for k, m in zip(places, onto, strict=True)]
                 # shares by hash, which both sides compute alike, so that each row falls into one pass whole
-                taken = slice(None) if passes == 1 else hashed(columns) % np.uint64(passes) == share
+                taken = slice(None) if passes == 1 else hash_rows(columns) % np.uint64(passes) == share
                 own = np.asarray(masses, dtype=np.longdouble)[taken]
                 rows.add([column[taken] for column in columns], sign * own)
                 total += own.sum() if sign < 0 else 0
@@ -91,7 +91,7 @@ class _Rows:
         self.codes = [np.asarray(code, dtype=np.int64) for code in codes]
 
 
-def _united(one: Domain, other: Domain) -> tuple[list[pd.Index[Any]], tuple[list[IntArray], list[IntArray]]]:
+def _unite(one: Domain, other: Domain) -> tuple[list[pd.Index[Any]], tuple[list[IntArray], list[IntArray]]]:
     """Return united categories of each attribute, and the maps of both domains into them."""
     labels, first, second = [], [], []
     for known, more in zip(one.categories, other.categories, strict=True):
@@ -104,7 +104,7 @@ def _united(one: Domain, other: Domain) -> tuple[list[pd.Index[Any]], tuple[list
     return labels, (first, second)
 
 
-def hashed(columns: Sequence[IntArray]) -> Any:
+def hash_rows(columns: Sequence[IntArray]) -> Any:
     """Return a 64-bit hash of each row of these columns."""
     mixed = np.zeros(len(columns[0]), dtype=np.uint64)
     with np.errstate(over="ignore"):

@@ -15,7 +15,7 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.verification.evidence import LongArray
-from purtensor.verification.stored import hashed
+from purtensor.verification.stored import hash_rows
 
 _ZERO = np.longdouble(0)
 
@@ -96,7 +96,7 @@ def add_piece(sums: Sums, piece: Piece, domain: Domain, scopes: Sequence[Sequenc
     sums.membership = max(sums.membership, farthest) if np.isfinite(farthest) else np.inf
     finite = [np.abs(rows.potentials[np.isfinite(rows.potentials)]).max(initial=0) for rows in piece.rows]
     sums.largest_potential = max(sums.largest_potential, *map(float, finite))
-    sums.reference = joined(sums.reference, fingerprint(piece.codes, piece.reference))
+    sums.reference = join_fingerprints(sums.reference, fingerprint(piece.codes, piece.reference))
 
 
 def divergence_of(sums: Sums) -> float:
@@ -115,10 +115,10 @@ def fingerprint(codes: Sequence[IntArray], values: FloatArray) -> Fingerprint:
     # the very bits of the masses: any change of one shows
     bits = np.ascontiguousarray(values[on], dtype=np.float64).view(np.int64)
     # hashes are added, which no order of the pieces changes
-    return int(on.sum()), int(hashed([*columns, bits]).sum(dtype=np.uint64))
+    return int(on.sum()), int(hash_rows([*columns, bits]).sum(dtype=np.uint64))
 
 
-def joined(one: Fingerprint, other: Fingerprint) -> Fingerprint:
+def join_fingerprints(one: Fingerprint, other: Fingerprint) -> Fingerprint:
     """Return the fingerprint of the profiles of two."""
     return one[0] + other[0], (one[1] + other[1]) % 2**64
 

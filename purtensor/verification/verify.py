@@ -13,7 +13,7 @@ from purtensor._typing import BoolArray
 from purtensor.verification.bounds import prove
 from purtensor.verification.evidence import Claims, Evidence, LongArray, gather
 from purtensor.verification.exact import Figures, enclose
-from purtensor.verification.implied_zeros import Emptied, emptied
+from purtensor.verification.implied_zeros import Emptied, find_emptied
 from purtensor.verification.mixed import measure_mixed
 
 _SLACK = 1e-14
@@ -92,11 +92,11 @@ def verify_tables(result: Claims, *, exact: bool = False) -> Verification:
     # read from labelled tables alone, so that a fault of the solver's arrays cannot hide
     members = _family(evidence)
     underflowed = _underflows(evidence, members)
-    lost = emptied(evidence, underflowed)
+    lost = find_emptied(evidence, underflowed)
     support, failures = _check_support(evidence, lost, underflowed)
     found = enclose(evidence, lost) if exact else _measure(evidence, members, lost)
     divergence = _divergence(evidence)
-    failures += unconfirmed(result, evidence.largest_potential, found, divergence)
+    failures += find_unconfirmed(result, evidence.largest_potential, found, divergence)
     return Verification(
         residual=found.residual,
         residual_l1=found.residual_l1,
@@ -205,7 +205,7 @@ def _spacing(evidence: Evidence) -> np.longdouble:
     return np.longdouble(2.0) ** -1073 * max(1.0, evidence.total)
 
 
-def unconfirmed(result: Claims, largest_potential: float, found: Figures, divergence: float) -> list[str]:
+def find_unconfirmed(result: Claims, largest_potential: float, found: Figures, divergence: float) -> list[str]:
     """Return each claim of a result that the recomputed figures do not confirm, as a sentence."""
     failures = [] if result.converged else [f"the ending of the result is: {result.termination.value}"]
     for name in ("residual", "residual_l1"):

@@ -14,7 +14,7 @@ import xarray as xr
 
 import purtensor as pt
 from purtensor.verification.bounds import prove
-from purtensor.verification.implied_zeros import emptied
+from purtensor.verification.implied_zeros import find_emptied
 from tests import oracles
 from tests.strategies import Case, table_from
 
@@ -105,4 +105,4 @@ def exact_shares(table):
 
 def prove_of(evidence):
     """What is proved of evidence in which no mass has underflowed."""
-    return prove(evidence, emptied(evidence, np.zeros(len(evidence.masses), dtype=bool)))
+    return prove(evidence, find_emptied(evidence, np.zeros(len(evidence.masses), dtype=bool)))

@@ -12,7 +12,7 @@ import pytest
 import purtensor as pt
 from purtensor.projection.verify import verify
 from purtensor.verification.evidence import Block, Evidence
-from purtensor.verification.implied_zeros import emptied, imply_targets
+from purtensor.verification.implied_zeros import find_emptied, imply_targets
 from tests.strategies import table_from
 from tests.verification.claimed import Claimed, potential_table
 
@@ -36,13 +36,13 @@ def emptied_of(rows, targets, empty):
     """What is known of the zeros of a table that is empty on some profiles, none of them by underflow."""
     whole = evidence(rows, targets)
     without = replace(whole, masses=np.where(empty, 0.0, 1.0))
-    return emptied(without, np.zeros(len(empty), dtype=bool))
+    return find_emptied(without, np.zeros(len(empty), dtype=bool))
 
 
 @pytest.mark.parametrize(
     ("empty", "proved"), [([True, False, False], 1), ([False, True, False], 0), ([True, False, True], 1)]
 )
-def test_emptied__of_the_staircase(empty, proved):
+def test_find_emptied__of_the_staircase(empty, proved):
     found = emptied_of(STAIRS, [[1, 1], [1, 1]], np.array(empty))
     assert found.proved.sum() == proved
     assert found.open.sum() == sum(empty) - proved
@@ -51,13 +51,13 @@ def test_emptied__of_the_staircase(empty, proved):
 
 
 @pytest.mark.parametrize("factor", [1.0, 1 - 1e-9])
-def test_emptied__does_not_take_small_for_zero(factor):
+def test_find_emptied__does_not_take_small_for_zero(factor):
     """A target that misses the face by 1e-9 leaves the profile a mass of 1e-9."""
     found = emptied_of(STAIRS, [[2 - factor, factor], [1, 1]], np.array([True, False, False]))
     assert found.open.sum() == (factor != 1.0)
 
 
-def test_emptied__tells_what_the_rounding_of_targets_leaves_a_profile():
+def test_find_emptied__tells_what_the_rounding_of_targets_leaves_a_profile():
     found = emptied_of(STAIRS, [[1 + 2.0**-50, 1 - 2.0**-50], [1, 1]], np.array([True, False, False]))
     assert found.proved.sum() == 1
     assert 2.0**-50 <= found.mass <= 2.0**-49

@@ -80,7 +80,7 @@ def test_inverse__is_bounded_from_above_or_refused():
     rng = np.random.default_rng(3)
     for _ in range(50):
         matrix = rng.integers(-1, 2, (5, 5)).astype(float)
-        found = spanning._inverted(matrix)
+        found = spanning._invert(matrix)
         if len(oracles.independent_rows(matrix)) < 5:
             assert found is None
             continue

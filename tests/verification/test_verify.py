@@ -15,7 +15,7 @@ import purtensor as pt
 from purtensor.projection.verify import verify
 from purtensor.verification.bounds import prove
 from purtensor.verification.evidence import gather
-from purtensor.verification.implied_zeros import emptied
+from purtensor.verification.implied_zeros import find_emptied
 from tests import oracles
 from tests.strategies import Case, cases, table_from
 from tests.verification.claimed import Claimed, Ending, after_sweeps, exact_shares, staircase, with_mass
@@ -308,7 +308,7 @@ def test_verify__keeps_the_named_rows_on_a_basis_too(seed, monkeypatch):
     target = pt.tabulate({name: rng.integers(0, size, 3000) for name, size in sizes.items()})
     result = pt.project(counts, [pt.Marginal(pt.marginal(target, scope)) for scope in scopes], on_failure="return")
     evidence = gather(result)
-    proof = prove(evidence, emptied(evidence, np.zeros(len(evidence.masses), dtype=bool)))
+    proof = prove(evidence, find_emptied(evidence, np.zeros(len(evidence.masses), dtype=bool)))
     assert proof.keeps_named is True
     assert proof.rows.named.sum() < len(proof.rows.targets) or len(scopes) == 1
 
