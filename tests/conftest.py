@@ -35,6 +35,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=marker.args[0]))
 
 
+@pytest.fixture(autouse=True)
+def _no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what only a power failure could show: waiting for the disk is most of the time of small runs on it."""
+    monkeypatch.setattr("os.fsync", lambda _: None)
+
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 

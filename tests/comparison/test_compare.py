@@ -332,7 +332,7 @@ class Moody:
 
 
 def test_compare__a_round_that_fails_has_no_time() -> None:
-    compared = pt.compare("c_hard2", {"moody": Moody(), "newton": "newton"}, repetitions=3)
+    compared = pt.compare("a", {"moody": Moody(), "newton": "newton"}, repetitions=3)
     rounds = compared.times.query("solver == 'moody'")["seconds"]
     assert rounds.isna().any()
     assert rounds.notna().any()

@@ -114,8 +114,8 @@ DAMAGED = {
     "a state is cut off": (cut("states 0"), "000000 is truncated|000000 is damaged"),
     "a state is a part": (exchanged("states 0", "parts 0"), "000000 has no entry .potentials"),
     "a state is of another part": (
-        exchanged("states 0", "states 3"),
-        "000000 is not the expected.*written as .000003",
+        exchanged("states 0", "states 1"),
+        "000000 is not the expected.*written as .000001",
     ),
 }
 

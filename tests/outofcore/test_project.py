@@ -17,7 +17,7 @@ from purtensor.projection.result import as_stored
 pytest.importorskip("zarr")
 
 
-def people(seed, sizes=(3, 4, 40), share=1.0, zeros=0.0):
+def people(seed, sizes=(3, 4, 20), share=1.0, zeros=0.0):
     """Counts over (y, s, x), each profile there with a probability."""
     rng = np.random.default_rng(seed)
     profiles = np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), -1).reshape(-1, 3)
@@ -66,11 +66,12 @@ def one_thread():
         yield
 
 
-@pytest.mark.parametrize("share", [1.0, 0.5])
-@pytest.mark.parametrize("scopes", SETS.values(), ids=SETS)
-def test_project__equals_the_answer_in_memory(tmp_path, scopes, share):
+@pytest.mark.parametrize(
+    ("name", "share"), [*((name, 1.0) for name in SETS), ("PUR", 0.5), ("two outside", 0.5), ("one inside", 0.5)]
+)
+def test_project__equals_the_answer_in_memory(tmp_path, name, share):
     table = people(1, share=share)
-    constraints = targets(table, scopes)
+    constraints = targets(table, SETS[name])
     stored = pt.store_table(table, tmp_path / "t.zarr", chunk=77)
     result = project_stored(stored, constraints, part_profiles=100)
     expected = in_memory(table, constraints)
@@ -82,8 +83,10 @@ def test_project__equals_the_answer_in_memory(tmp_path, scopes, share):
     assert result.tv_bound <= 4 * expected.tv_bound + 1e-12
 
 
-@pytest.mark.parametrize("share", [1.0, 0.5])
-@pytest.mark.parametrize("scopes", [SETS["PUR"], SETS["UPR"], SETS["two outside"], SETS["one inside"]])
+@pytest.mark.parametrize(
+    ("scopes", "share"),
+    [(SETS["PUR"], 1.0), (SETS["PUR"], 0.5), (SETS["UPR"], 1.0), (SETS["two outside"], 0.5), (SETS["one inside"], 0.5)],
+)
 def test_project__sweeps_are_those_in_memory(tmp_path, scopes, share):
     table = people(2, share=share)
     constraints = targets(table, scopes)
@@ -246,7 +249,7 @@ def test_project__stops_on_the_certificate(tmp_path):
     stored = pt.store_table(table, tmp_path / "t.zarr")
     with dask.config.set({"purtensor.part-profiles": 100}):
         result = pt.project(stored, constraints, stop_on="tv_bound", tolerance=1e-8)
-    assert len(result.evidence.store.parts) >= 4
+    assert len(result.evidence.store.parts) >= 3
     assert result.tv_bound <= 1e-8
     exact = pt.project(table, constraints, tolerance=1e-14, on_failure="return")
     away = np.abs(by_profile(result.table.to_table()).values - by_profile(exact.table).values).sum()

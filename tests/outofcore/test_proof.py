@@ -22,7 +22,7 @@ def one_thread():
 
 
 def on_disk(tmp_path, reference, constraints, part_profiles=10, **options):
-    stored = pt.store_table(reference, tmp_path / "t.zarr", chunk=10)
+    stored = pt.store_table(reference, tmp_path / "t.zarr", chunk=40)
     return project_stored(stored, constraints, part_profiles=part_profiles, on_failure="return", **options)
 
 

@@ -90,7 +90,7 @@ def test_lbfgs__begins_from_its_potentials(tmp_path):
     for (y, s, x), wanted in logs.items():
         assert parity[y, s] + utility[y, x] + realism[s, x] == pytest.approx(wanted, abs=1e-11)
     pieces = list(first.chunks())
-    assert len(pieces) == 5
+    assert len(pieces) == 3
     assert sum(float(piece.sum()) for piece in pieces) == pytest.approx(float(first.table.total), rel=1e-14)
 
 

@@ -40,8 +40,10 @@ def projected(tmp_path, seed, scopes, zeros=0.0, **options):
     return project_stored(stored, constraints, part_profiles=100, **options), table, constraints
 
 
-@pytest.mark.parametrize("zeros", [0.0, 0.1])
-@pytest.mark.parametrize("scopes", [SETS["PUR"], SETS["UPR"], SETS["three inside"], SETS["one"]])
+@pytest.mark.parametrize(
+    ("scopes", "zeros"),
+    [(SETS["PUR"], 0.0), (SETS["PUR"], 0.1), (SETS["UPR"], 0.1), (SETS["three inside"], 0.0), (SETS["one"], 0.1)],
+)
 def test_verify__confirms_what_it_would_in_memory(tmp_path, scopes, zeros):
     result, table, constraints = projected(tmp_path, 91, scopes, zeros, tolerance=1e-6)
     found = pt.verify(result)

@@ -225,7 +225,7 @@ def test_project__result_tells_the_washed_out_share() -> None:
     assert "washed out" not in repr(pt.project(more, pt.parity(more, response="y", protected="s")))
 
 
-@pytest.mark.parametrize("count", [255, 256, 257, 65535, 65536, 65537])
+@pytest.mark.parametrize("count", [256, 257, 65536, 65537])
 def test_project__as_many_categories_as_a_byte_or_two_can_tell(count):
     numbers = np.arange(count)
     counts = pt.tabulate({"a": numbers, "b": numbers % 2}, weights=1 + numbers % 3)
