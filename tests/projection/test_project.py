@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import purtensor as pt
 from purtensor.errors import InconsistentTargetsError, UnknownAttributeError, UnknownCategoryError
+from purtensor.kernels.engine import engine
 from tests import oracles
 from tests.solving.drawn import PROBLEMS, SOLVERS, labelled_problem
 from tests.strategies import cases
@@ -225,8 +226,18 @@ def test_project__result_tells_the_washed_out_share() -> None:
     assert "washed out" not in repr(pt.project(more, pt.parity(more, response="y", protected="s")))
 
 
-@pytest.mark.parametrize("count", [256, 257, 65536, 65537])
-def test_project__as_many_categories_as_a_byte_or_two_can_tell(count):
+# codes of four bytes compile every kernel once more, for no other test
+@pytest.mark.parametrize("count", [256, 257, 65536, pytest.param(65537, marks=pytest.mark.slow)])
+def test_project__as_many_categories_as_a_byte_or_two_can_hold(count):
+    project_many_categories(count)
+
+
+def test_project__more_categories_than_two_bytes_can_hold_in_numpy():
+    with engine(plain=True):
+        project_many_categories(65537)
+
+
+def project_many_categories(count):
     numbers = np.arange(count)
     counts = pt.tabulate({"a": numbers, "b": numbers % 2}, weights=1 + numbers % 3)
     goal = pt.tabulate({"a": numbers, "b": numbers % 2}, weights=1 + numbers % 5)

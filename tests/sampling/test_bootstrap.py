@@ -30,11 +30,11 @@ def share_hired(counts: xr.DataArray) -> float:
 
 
 def test_bootstrap__of_a_share_is_binomial() -> None:
-    found = pt.bootstrap(people(), share_hired, times=1000, seed=0)
+    found = pt.bootstrap(people(), share_hired, times=400, seed=0)
     p = 90 / 200
     assert found.estimate["value"] == p
-    assert found.standard_error["value"] == pytest.approx(np.sqrt(p * (1 - p) / 200), rel=4 / np.sqrt(2000))
-    assert abs(found.bias["value"]) < 4 * found.standard_error["value"] / np.sqrt(1000)
+    assert found.standard_error["value"] == pytest.approx(np.sqrt(p * (1 - p) / 200), rel=4 / np.sqrt(800))
+    assert abs(found.bias["value"]) < 4 * found.standard_error["value"] / np.sqrt(400)
     low, high = found.interval(0.9).loc["value"]
     assert np.mean((found.draws["value"] >= low) & (found.draws["value"] <= high)) == pytest.approx(0.9, abs=0.03)
 
@@ -73,11 +73,11 @@ def test_bootstrap__several_samples_are_drawn_independently() -> None:
     found = pt.bootstrap(
         [people(), people()],
         lambda one, other: {"one": share_hired(one), "other": share_hired(other)},
-        times=300,
+        times=100,
         seed=1,
     )
-    assert abs(found.draws.corr().loc["one", "other"]) < 4 / np.sqrt(300)
-    difference = pt.bootstrap([people(), people()], lambda a, b: share_hired(a) - share_hired(b), times=300, seed=1)
+    assert abs(found.draws.corr().loc["one", "other"]) < 4 / np.sqrt(100)
+    difference = pt.bootstrap([people(), people()], lambda a, b: share_hired(a) - share_hired(b), times=100, seed=1)
     np.testing.assert_allclose(difference.draws["value"], found.draws["one"] - found.draws["other"])
 
 
