@@ -144,8 +144,9 @@ def restrict_to(problem: Problem, keep: BoolArray) -> Problem:
     """Return the problem on fewer profiles, all rows kept; the order of the profiles stays."""
     system = submatrix(problem.system, np.flatnonzero(keep))
     slabs = None if problem.slabs is None or not keep.any() else arrange(system, problem.slabs.key)[1]
-    logs = None if problem.log_reference is None else problem.log_reference[keep]
-    return replace(problem, reference=problem.reference[keep], log_reference=logs, system=system, slabs=slabs)
+    logs, off = (None if one is None else one[keep] for one in (problem.log_reference, problem.log_rounding))
+    reference = problem.reference[keep]
+    return replace(problem, reference=reference, log_reference=logs, log_rounding=off, system=system, slabs=slabs)
 
 
 def _on_all_profiles(

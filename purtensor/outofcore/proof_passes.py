@@ -179,7 +179,7 @@ def prove(number: int, at: At, bounds: FloatArray, closings: Closings, away: flo
         part.offsets,
         made,
         np.abs(made),
-        np.abs(potentials),
+        (len(part.index) - 1.0) * np.abs(potentials),  # what adding up the potentials rounds, in units
         away,
         0,
         len(masses),

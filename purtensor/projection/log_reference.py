@@ -91,6 +91,8 @@ def with_logarithms(labelled: LabelledProblem, logarithms: Table) -> LabelledPro
         emptied=emptied,
         # logarithms are kept only where masses lose digits: computing with them is slower
         log_reference=shifted if masses.min() < SMALL else None,
+        # shifting rounds a logarithm, and so does adding potentials to it; exp rounds the mass
+        log_rounding=2.0 * np.abs(shifted) + 2.0,
     )
     return replace(
         labelled,

@@ -22,6 +22,7 @@ from purtensor.solving.certificate import changes
 from purtensor.solving.iterate import Iterate, on_profiles
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.newton import best_step
+from purtensor.solving.spaces.array_proof import rounding_weights
 from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.spaces.space import NEGLIGIBLE
 
@@ -73,7 +74,7 @@ def _bound_at(space: ArraySpace, point: Iterate) -> float:
         return _NOTHING
     constraints = len(problem.index)
     # the share r by which masses may be off their family (notes/certificate.md, under "Rounding of the masses")
-    own = UNIT * (5.0 + (constraints - 1.0) * on_profiles(problem.system, np.abs(point.potentials)))
+    own = UNIT * (5.0 + on_profiles(problem.system, rounding_weights(problem, p, point.potentials)))
     # w is what the potentials say, v what the feasible point really moves
     w, v = on_profiles(problem.system, met.potentials), met.moves / p
     sizes = on_profiles(problem.system, np.abs(met.potentials))

@@ -73,6 +73,9 @@ class Problem:
     face_rounding
         On a face whose zeros the targets imply to rounding only, or where other rows are met than `independent_rows`
         finds: how far the targets may be from those that the bounds are about; else None.
+    log_rounding
+        Shape (M,): by how many units of 2^-53 a mass may be rounded that the reference gave by its logarithm; None
+        where masses were given.
     """
 
     reference: FloatArray
@@ -82,6 +85,7 @@ class Problem:
     emptied: Emptied | None = None
     log_reference: FloatArray | None = None
     face_rounding: FaceRounding | None = None
+    log_rounding: FloatArray | None = None
 
     @property
     def index(self) -> IntArray:

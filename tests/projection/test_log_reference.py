@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 import purtensor as pt
 from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableError
+from tests import oracles
 from tests.solving.drawn import SOLVERS, labelled_problem
 
 few = pytest.mark.parametrize("solver", [None, pt.IPF(), pt.Newton()], ids=["chosen", "IPF", "Newton"])
@@ -206,3 +209,28 @@ def test_results__what_reads_masses_is_refused_by_name():
     with pytest.raises(InvalidOptionError, match=r"plot .* numpy\.exp"):
         found.plot()
     assert found.rows.miss.values == pytest.approx(np.zeros(4), abs=1e-9)
+
+
+@few
+@pytest.mark.parametrize("seed", range(12))
+def test_project__bounds_take_in_what_is_rounded_of_logarithms(seed, solver):
+    """One constraint has no potentials to hide it: logarithms of 1e6 are rounded by 1e-10 when they are shifted."""
+    rng = np.random.default_rng(seed)
+    values = 10.0 ** rng.uniform(0, 8) * rng.normal(size=(3, 1)) + rng.normal(size=(3, 2))
+    reference, (constraint, _) = two_way(values, (3.0, 5.0, 1.0), (1.0, 1.0))
+    found = pt.project(reference, [constraint], reference_in="log", solver=solver, tolerance=1e-6)
+    with localcontext(prec=60):
+        rows = [[(Decimal(float(x)) - Decimal(float(row[0]))).exp() for x in row] for row in values]
+        exact = {
+            (i, j): Fraction(x / sum(row) * target)
+            for i, (row, target) in enumerate(zip(rows, (3, 5, 1), strict=True))
+            for j, x in enumerate(row)
+        }
+    answer, table = oracles.normalised(exact), oracles.normalised(oracles.masses_of(found.table))
+    apart = float(oracles.total_variation(answer, table))
+    largest = max(abs(float(oracles.log_of(answer[profile] / table[profile]))) for profile in table)
+    for proof in (found, pt.verify(found)):
+        assert apart <= proof.tv_bound + 2e-16
+        assert oracles.kl(answer, table) <= proof.bound * (1 + 1e-9) + 1e-30
+        assert largest <= proof.log_ratio_bound + 2e-16
+    assert found.tv_bound <= 3 * apart + 1e-7

@@ -41,14 +41,13 @@ def add_near(
 ) -> None:
     """Write the moves p (C^T potentials), no less than -p, for the profiles begin .. end - 1, and what proves them.
 
-    With w = moves / p, v = C^T potentials to `unsure`, r = UNIT (5 + (K - 1) C^T weights), `out` gets upper bounds of
+    With w = moves / p, v = C^T potentials to `unsure`, r = UNIT (5 + C^T weights), `out` gets upper bounds of
 
         sum |moves|,  sum p w^2,  sum p phi(w),  sum p (1 + w) a^2 (1 + a),  sum |moves + away p|,  sum 1 / p,
 
     where |log(1 + w) - v| + r <= a, the sum of moves + away p, the largest |w|, a and r, and minus the smallest mass.
     They hold, up to the rounding of the sums, where the largest |w| is at most LARGEST.
     """
-    constraints = index.shape[0]
     spread, own = np.empty(_BLOCK), np.empty(_BLOCK)
     terms, inverse = np.empty((SUMS, _BLOCK)), np.empty(_BLOCK)
     apart, rounding = np.empty(_BLOCK), np.empty(_BLOCK)
@@ -67,7 +66,7 @@ def add_near(
             w = move * inverse[i] if some else 0.0
             size = abs(w)
             square = move * w
-            rounding[i] = UNIT * (5.0 + (constraints - 1.0) * own[i])
+            rounding[i] = UNIT * (5.0 + own[i])
             # |log(1 + w) - w| <= w^2 (1 + 0.83 |w|) / 2 up to 1/4, and w is off by 3 roundings at most
             off = abs(w - v) + 0.5 * w * w * (1.0 + 0.83 * size)
             apart[i] = off * (1.0 + 16.0 * UNIT) + rounding[i] + 16.0 * UNIT * size + unsure

@@ -126,8 +126,8 @@ def add_proof(
     """Write what proves the distances over the profiles begin .. end - 1 into `out`, shape (6,).
 
     The feasible point is p + moves + e with |e| <= rest. With w = (moves + e) / p, v = C^T potentials, of which
-    `sizes` are the absolute values, and r = UNIT (5 + (K - 1) C^T weights), `weights` being those of the potentials of
-    p itself, these are upper bounds of
+    `sizes` are the absolute values, and r = UNIT (5 + C^T weights), by what share masses may be off those that the
+    potentials of p itself say, these are upper bounds of
 
         sum p phi(w),   sum p max ((1 + w) (log(1 + w) - v + r) - (1 + w) + exp(v - r)),   sum |moves + away p|,
         sum rest,      max r,
@@ -148,7 +148,7 @@ def add_proof(
             left = mass + c
             if left < 0.0 or (e > 0.0 and left * (1.0 - 4.0 * UNIT) < e):
                 out[5] = 1.0
-            rounding = UNIT * (5.0 + (constraints - 1.0) * own[i])
+            rounding = UNIT * (5.0 + own[i])
             out[2] += abs(c + away * mass)
             out[3] += e
             out[4] = max(out[4], rounding)

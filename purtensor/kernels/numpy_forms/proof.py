@@ -120,7 +120,7 @@ def _add_proof(
     left, some, constraints = mass + c, mass != 0.0, len(index)
     negative = ((left < 0.0) | ((e > 0.0) & (left * (1.0 - 4.0 * _UNIT) < e))).any()
     negative = negative or ((c != 0.0) | (e != 0.0))[~some].any()
-    rounding = _UNIT * (5.0 + (constraints - 1.0) * spread_range(index, offsets, weights, begin, end))
+    rounding = _UNIT * (5.0 + spread_range(index, offsets, weights, begin, end))
     out[2:] = np.abs(c + away * mass).sum(), e.sum(), rounding.max(initial=0.0), negative
     v = spread_range(index, offsets, potentials, begin, end)
     near = spread_range(index, offsets, sizes, begin, end)
@@ -155,7 +155,7 @@ def _add_near(
     some, inverse = mass > 0.0, 1.0 / mass
     w = np.where(some, move * inverse, 0.0)
     size, square, moved = np.abs(w), move * w, move + away * mass
-    rounding = _UNIT * (5.0 + (len(index) - 1.0) * spread_range(index, offsets, weights, begin, end))
+    rounding = _UNIT * (5.0 + spread_range(index, offsets, weights, begin, end))
     off = np.abs(w - v) + 0.5 * w * w * (1.0 + 0.83 * size)
     apart = off * (1.0 + 16.0 * _UNIT) + rounding + 16.0 * _UNIT * size + unsure
     upper = square * (0.5 - w * (1.0 / 6.0 - w * (1.0 / 12.0)) + 0.07 * size * size * size)

@@ -67,12 +67,27 @@ def _constraints(problem: Problem) -> tuple[Chunk, ...]:
     return chunks_of(count, 1 if len(problem.reference) >= SMALLEST_IN_CHUNKS else count)
 
 
+def rounding_weights(problem: Problem, masses: FloatArray, potentials: FloatArray) -> FloatArray:
+    """Return weights of the rows: 5 and what a profile's rows weigh are the units by which its mass may be rounded.
+
+    That is next to what the reference and these potentials say (notes/certificate.md, equation 17).
+    """
+    logs = problem.log_rounding
+    additions = len(problem.index) - (logs is None)
+    weights = additions * np.abs(potentials)
+    if logs is not None:
+        # every profile has one row of the first constraint: the row takes the most that any of its profiles has
+        np.maximum.at(most := np.zeros(problem.offsets[1]), problem.index[0], np.where(masses > 0.0, logs, 0.0))
+        weights[: problem.offsets[1]] += most
+    return weights
+
+
 def proof_sums(
     problem: Problem, point: tuple[FloatArray, FloatArray], moves: FloatArray, potentials: FloatArray, rest: FloatArray
 ) -> Sums:
     """Return what the feasible point proves that lies at the moves of a point (masses, potentials), `rest` off."""
     (masses, own), total, chunks = point, problem.total, profile_chunks(problem)
-    sizes, weights = np.abs(potentials), np.abs(own)
+    sizes, weights = np.abs(potentials), rounding_weights(problem, masses, own)
     moved = float(moves.sum())  # the exact total is that of the targets less this
     # the change of the total is no distance: p is compared when scaled by it
     away = -moved / float(masses.sum())

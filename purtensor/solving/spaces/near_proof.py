@@ -19,6 +19,7 @@ from purtensor.solving.basis import UPWARD
 from purtensor.solving.chunked import profile_chunks
 from purtensor.solving.problem import Problem
 from purtensor.solving.routes import Rest
+from purtensor.solving.spaces.array_proof import rounding_weights
 from purtensor.solving.spaces.space import Sums
 
 _LITTLE = 2.0**-5
@@ -52,7 +53,8 @@ def write_moves(
     `missing` is what the masses lack of the total.
     """
     (masses, own), chunks = point, profile_chunks(problem)
-    moves, found, weights = np.empty_like(masses), np.empty((len(chunks), NUMBERS)), np.abs(own)
+    moves, found = np.empty_like(masses), np.empty((len(chunks), NUMBERS))
+    weights = rounding_weights(problem, masses, own)
     sizes = np.abs(potentials)
     # what rounding takes from C^T potentials, in which K numbers are added up
     unsure = (

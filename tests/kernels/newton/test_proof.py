@@ -56,7 +56,7 @@ def exact_proof(arrays, moves, rest, potentials, own):
         for i, mass in enumerate(map(Decimal, arrays.reference.tolist())):
             rows = np.flatnonzero(arrays.coefficients[:, i])
             v = sum((Decimal(float(potentials[r])) for r in rows), Decimal(0))
-            rounding = Decimal(UNIT) * (5 + 2 * sum((Decimal(float(own[r])) for r in rows), Decimal(0)))
+            rounding = Decimal(UNIT) * (5 + sum((Decimal(float(own[r])) for r in rows), Decimal(0)))
             ends = [(Decimal(float(moves[i])) + sign * Decimal(float(rest[i]))) / mass for sign in (-1, 1)]
             logs = [(1 + w).ln() for w in ends]
             upper += mass * max((1 + w) * log - w for w, log in zip(ends, logs, strict=True))
@@ -97,7 +97,7 @@ def test_add_proof__is_above_and_close(kernel, size, seed):
     assert Decimal(out[1]) <= 10 * gap + Decimal(float((rest**2 / arrays.reference).sum())) + Decimal("1e-12")
     assert out[2] == pytest.approx(np.abs(moves + 0.1 * arrays.reference).sum(), rel=1e-12)
     assert out[3] == pytest.approx(rest.sum(), rel=1e-12)
-    assert out[4] == pytest.approx(UNIT * (5 + 2 * (arrays.coefficients.T @ own).max()), rel=1e-12)
+    assert out[4] == pytest.approx(UNIT * (5 + (arrays.coefficients.T @ own).max()), rel=1e-12)
     assert out[5] == 0.0
 
 
@@ -145,7 +145,7 @@ def test_add_near__is_above_and_close(kernel, size, seed):
     assert out[[5, 6]] == pytest.approx([(1 / arrays.reference).sum(), moves.sum() + 0.1], rel=1e-11)
     assert out[[7, 10]] == pytest.approx([np.abs(w).max(), -arrays.reference.min()], rel=1e-12)
     assert np.abs(np.log1p(w) - arrays.coefficients.T @ potentials).max() <= out[8] <= 2 * size
-    assert out[9] == pytest.approx(UNIT * (5 + 2 * (arrays.coefficients.T @ own).max()), rel=1e-12)
+    assert out[9] == pytest.approx(UNIT * (5 + (arrays.coefficients.T @ own).max()), rel=1e-12)
 
 
 @both(add_near)
