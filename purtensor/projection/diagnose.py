@@ -12,6 +12,7 @@ from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.row_witness import diagnose_rows
 from purtensor.kernels.engine import engine_for
+from purtensor.projection.input_changes import refuse_changes
 from purtensor.solving.dual.labelled import build_question
 from purtensor.solving.dual.options import Bounds, GeneralOptions, general_constraints, is_plain
 from purtensor.tables.coded import domain_of
@@ -81,10 +82,11 @@ def diagnose(
             raise InvalidOptionError("tables on disk can be diagnosed with marginals only, without bounds or totals")
         return cast("Diagnosis[TableT]", outofcore.diagnose_stored(reference, constraints))
     table, given = cast(Table, reference), general_constraints(constraints)
-    if not is_plain(given, options):
-        rows = build_question(table, given, options)
-        return cast("Diagnosis[TableT]", diagnose_rows(rows, options.in_words()))
-    flat = as_constraints(given)
-    domain_of(table)  # what is not a table has no size either
-    with engine_for(table.size * len(flat)):
-        return cast("Diagnosis[TableT]", diagnose_table(table, flat))
+    with refuse_changes(table, given):
+        if not is_plain(given, options):
+            rows = build_question(table, given, options)
+            return cast("Diagnosis[TableT]", diagnose_rows(rows, options.in_words()))
+        flat = as_constraints(given)
+        domain_of(table)  # what is not a table has no size either
+        with engine_for(table.size * len(flat)):
+            return cast("Diagnosis[TableT]", diagnose_table(table, flat))

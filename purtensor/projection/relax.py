@@ -19,6 +19,7 @@ from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.general import run_general
+from purtensor.projection.input_changes import refuse_changes
 from purtensor.projection.lazy_verdict import explain
 from purtensor.projection.relaxation import Relaxation, make_relaxation
 from purtensor.solving.dual.labelled import LabelledQuestion, build_question
@@ -84,7 +85,7 @@ def relax(
     Raises
     ------
     InvalidTableError, UnknownAttributeError, UnknownCategoryError, InconsistentTargetsError, InvalidOptionError
-        The input is invalid; raised before any solve, with the name of the fault.
+        The input is invalid; raised before any solve, with the name of the fault. Or a table was changed meanwhile.
     InfeasibleError
         No distribution on the support meets the hard constraints.
     NotConvergedError
@@ -101,24 +102,25 @@ def relax(
     flat = as_constraints(constraints)
     chosen = soft_positions(flat, soft)
     _check_options(penalty, strength, tolerance, max_iterations, on_failure)
-    labelled = build_relaxation(reference, flat, chosen, penalty, float(strength))
-    run = run_general(
-        labelled,
-        tolerance=tolerance,
-        stop_on="residual",
-        max_iterations=_MOST_ITERATIONS if max_iterations is None else max_iterations,
-        max_seconds=float("inf"),
-        certificate=True,
-    )
-    diagnosis = None
-    # only hard constraints can be infeasible: a soft one may be missed by as much as it takes
-    if run.answer.termination in (Termination.STALLED, Termination.INFEASIBLE, Termination.NOT_FINITE):
-        try:
-            diagnosis = diagnosis_of_hard(reference, flat, chosen, penalty)
-        except KeyboardInterrupt:
-            run = run.end_with(Termination.INTERRUPTED)
-        if diagnosis is not None and diagnosis.verdict is Verdict.INFEASIBLE:
-            run = run.end_with(Termination.INFEASIBLE)
+    with refuse_changes(reference, flat):
+        labelled = build_relaxation(reference, flat, chosen, penalty, float(strength))
+        run = run_general(
+            labelled,
+            tolerance=tolerance,
+            stop_on="residual",
+            max_iterations=_MOST_ITERATIONS if max_iterations is None else max_iterations,
+            max_seconds=float("inf"),
+            certificate=True,
+        )
+        diagnosis = None
+        # only hard constraints can be infeasible: a soft one may be missed by as much as it takes
+        if run.answer.termination in (Termination.STALLED, Termination.INFEASIBLE, Termination.NOT_FINITE):
+            try:
+                diagnosis = diagnosis_of_hard(reference, flat, chosen, penalty)
+            except KeyboardInterrupt:
+                run = run.end_with(Termination.INTERRUPTED)
+            if diagnosis is not None and diagnosis.verdict is Verdict.INFEASIBLE:
+                run = run.end_with(Termination.INFEASIBLE)
     return _deliver(make_relaxation(reference, run, chosen, penalty, float(strength), diagnosis), on_failure)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 
 import numpy as np
@@ -50,6 +51,30 @@ def test_project__refuses_tables_that_another_thread_writes_into():
     with pytest.raises(pt.errors.InvalidTableError, match="the reference must stay"):
         pt.project(reference, constraints, callback=wait, on_failure="return")
     other.join()
+
+
+@pytest.mark.parametrize(
+    ("place", "call"),
+    [
+        ("relax.run_general", lambda table, given: pt.relax(table, given, soft=0)),
+        ("diagnose.diagnose_table", pt.diagnose),
+        ("diagnose.diagnose_rows", lambda table, given: pt.diagnose(table, given, ratio_bounds=(0.1, 10))),
+    ],
+)
+def test_relax_and_diagnose__refuse_tables_that_are_changed_during_the_call(place, call, monkeypatch):
+    reference, constraints = posed()
+    call(reference, constraints)
+    module = importlib.import_module(f"purtensor.projection.{place.split('.')[0]}")
+    own = getattr(module, place.split(".")[1])
+
+    def run_and_write(*arguments, **options):
+        found = own(*arguments, **options)
+        constraints[1].target.values.reshape(-1)[0] *= 1.5
+        return found
+
+    monkeypatch.setattr(module, place.split(".")[1], run_and_write)
+    with pytest.raises(pt.errors.InvalidTableError, match="must stay as it is during the call"):
+        call(reference, constraints)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.uint8, np.bool_])
