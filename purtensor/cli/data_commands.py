@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from purtensor.cli.declarations import Command, option
-from purtensor.cli.options import (
+from purtensor.cli.declarations import (
     BOUNDS,
     CONDITIONS,
     DATA,
@@ -22,6 +21,8 @@ from purtensor.cli.options import (
     STRENGTH,
     TOLERANCE,
     UNPROTECTED,
+    Command,
+    option,
 )
 from purtensor.solving.solvers import SOLVERS
 

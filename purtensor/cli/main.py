@@ -96,7 +96,7 @@ def outcome(parsed: argparse.Namespace, collected: dict[str, Any] | None = None)
     """Run the parsed command and return its exit code; errors go to stderr, or into `collected` as data."""
     try:
         # a command's module stands on numpy, pandas and more: it is imported only when it is called
-        module, _, name = parsed.runs.partition(":")
+        module, _, name = parsed.runs.format_map(vars(parsed)).partition(":")  # a study has a module of its own
         run = getattr(import_module(f"purtensor.cli.{module}"), name)
         with show_warnings(parsed, collected):
             ending = run_keeping_inputs(run, parsed, collected)

@@ -20,10 +20,9 @@ from purtensor.projection.files import save
 from purtensor.report.page import Exhibit, Part, Report, write_report
 from purtensor.studies.claims import claims_frame
 from purtensor.studies.population import DRAWN_FROM, UNSEEN, shares_of
-from purtensor.studies.sample_size import rest_by_size
 from purtensor.studies.wage import REFERENCE, WageStudy, study_wage
 from purtensor.studies.wage_claims import by_year, claims, year_claims
-from purtensor.studies.wage_numbers import facts, frames
+from purtensor.studies.wage_numbers import facts, frames, rest_by_size
 from purtensor.tables.io.content_hash import content_hash
 from purtensor.tables.io.table_dataset import table_to_dataset
 

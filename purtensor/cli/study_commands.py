@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from purtensor.cli.declarations import Command, option
-from purtensor.cli.options import MISSING, TOLERANCE
+from purtensor.cli.declarations import MISSING, TOLERANCE, Command, option
 from purtensor.solving.solvers import SOLVERS
 
 # the names of the peers, without importing them
@@ -28,7 +27,7 @@ STUDIES = ("lambda", "size", "granularity", "atlas")
 
 REPRODUCE = Command(
     "reproduce",
-    "reproduce:run",
+    "reproduce_{study}:run",
     "run a study of the paper on real data",
     "Run a study of 'Demographic Parity: Mitigating Biases in Real-World Data' (arXiv 2309.17347).",
     [

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from purtensor.cli.declarations import Command, option
-from purtensor.cli.options import CLOSENESS, MISSING_VALUES, TOLERANCE, WEIGHT_NAME
+from purtensor.cli.declarations import CLOSENESS, MISSING_VALUES, TOLERANCE, WEIGHT_NAME, Command, option
 
 SAMPLE = Command(
     "sample",

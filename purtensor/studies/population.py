@@ -9,12 +9,12 @@ from types import MappingProxyType
 import numpy as np
 import pandas as pd
 
+import purtensor as pt
 from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.fairness.roles import Roles, roles_of
 from purtensor.tables.coded import domain_of, encode
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.marginal import marginal
 
 # what simulated sets may be drawn from, in words
 DRAWN_FROM: Mapping[str, str] = MappingProxyType(
@@ -121,7 +121,7 @@ def shares_of(counts: Table) -> pd.DataFrame:
     """
     rows = []
     for attribute in domain_of(counts).attributes:
-        shares = marginal(counts, (attribute,)).to_series() / float(counts.sum())
+        shares = pt.marginal(counts, (attribute,)).to_series() / float(counts.sum())
         rows += [(attribute, str(label[0] if isinstance(label, tuple) else label), v) for label, v in shares.items()]
     return pd.DataFrame(rows, columns=["attribute", "category", "share"])
 

@@ -6,13 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+import purtensor as pt
 from purtensor._typing import Table
-from purtensor.fairness.pur import pur, realism
-from purtensor.inference.delta_method import StandardErrors, standard_errors
 from purtensor.projection.interruption import interrupting
-from purtensor.projection.project import project
-from purtensor.projection.result import Projection
-from purtensor.tables.regularize import uniform
 
 # the name of the regularized distribution of the data
 DATA = "f"
@@ -26,17 +22,17 @@ QUESTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 def project_question(
     f: Table, name: str, *, response: str, protected: tuple[str, ...], **options: Any
-) -> Projection[Table]:
+) -> pt.Projection[Table]:
     """Return one of the projections of f in `QUESTIONS`; options are those of `project`."""
     conditions, reference = QUESTIONS[name]
-    constraints = pur(f, response=response, protected=protected, conditions=conditions)
+    constraints = pt.pur(f, response=response, protected=protected, conditions=conditions)
     with interrupting():
-        return project(f if reference == DATA else uniform(f), constraints, **options)
+        return pt.project(f if reference == DATA else pt.uniform(f), constraints, **options)
 
 
 def errors_of(
-    f: Table, projections: Mapping[str, Projection], *, size: int, response: str, protected: tuple[str, ...]
-) -> dict[str, StandardErrors]:
+    f: Table, projections: Mapping[str, pt.Projection], *, size: int, response: str, protected: tuple[str, ...]
+) -> dict[str, pt.results.StandardErrors]:
     """Return the delta method's standard errors of f and of its projections, by name.
 
     Parameters
@@ -57,6 +53,6 @@ def errors_of(
     """
     # f is the projection of itself onto any of its marginals, and follows the data as they are
     with interrupting():
-        itself = project(f, realism(f, response=response, protected=protected), certificate=False)
-    found = {DATA: standard_errors(itself, size=size)}
-    return found | {name: standard_errors(q, size=size, data=f) for name, q in projections.items()}
+        itself = pt.project(f, pt.realism(f, response=response, protected=protected), certificate=False)
+    found = {DATA: pt.standard_errors(itself, size=size)}
+    return found | {name: pt.standard_errors(q, size=size, data=f) for name, q in projections.items()}

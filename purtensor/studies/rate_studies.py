@@ -12,15 +12,12 @@ from typing import Any
 
 import pandas as pd
 
+import purtensor as pt
 from purtensor._options import items_of
-from purtensor.errors import InvalidOptionError
 from purtensor.problems.named import NamedProblem
 from purtensor.problems.registry import variant
-from purtensor.projection.convergence import convergence_rate
 from purtensor.projection.executing import Failure, outcomes
 from purtensor.projection.interruption import require_uninterrupted, what_is_missing
-from purtensor.projection.project import project
-from purtensor.solving.solvers.ipf.solver import IPF
 
 # the residuals to which sweeps are counted
 TOLERANCES = (1e-6, 1e-10, 1e-12)
@@ -141,11 +138,11 @@ def study_rate(
     [8, 19, 25]
     """
     if name not in STUDIES:
-        raise InvalidOptionError.among("study", name, STUDIES)
+        raise pt.InvalidOptionError.among("study", name, STUDIES)
     study = STUDIES[name]
     chosen = study.values if values is None else items_of(values)
     if not chosen:
-        raise InvalidOptionError(
+        raise pt.InvalidOptionError(
             f"values must be one or more for {study.option}, got {values!r}; None takes the study's"
         )
     variant(problem, **{study.option: chosen[0]})  # refuses a problem that is not of the family
@@ -199,10 +196,10 @@ def sweeps_to(problem: NamedProblem, tolerance: float, most: int = MOST_SWEEPS) 
         After Ctrl-C: sweeps that were not made are not counted.
     """
     result = require_uninterrupted(
-        project(
+        pt.project(
             problem.reference,
             problem.constraints,
-            solver=IPF(),
+            solver=pt.IPF(),
             tolerance=tolerance,
             max_iterations=most,
             certificate=False,
@@ -215,11 +212,11 @@ def sweeps_to(problem: NamedProblem, tolerance: float, most: int = MOST_SWEEPS) 
 def _slowness(problem: NamedProblem) -> dict[str, Any]:
     """Return the predicted rate and what sets it; missing where nothing meets the constraints."""
     result = require_uninterrupted(
-        project(problem.reference, problem.constraints, certificate=False, on_failure="return")
+        pt.project(problem.reference, problem.constraints, certificate=False, on_failure="return")
     )
     if not result.converged:
         return dict(_UNKNOWN)
-    rate = convergence_rate(result)
+    rate = pt.convergence_rate(result)
     top = rate.slow_profiles(1)
     if not len(top):
         return {**_UNKNOWN, "sweeps_per_decade": rate.sweeps_per_decade}

@@ -96,7 +96,7 @@ def test_study_rate__a_projection_that_heard_ctrl_c_is_no_count(monkeypatch: pyt
         def step(self, *arguments: object) -> object:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "IPF", Interrupted)
+    monkeypatch.setattr(pt, "IPF", Interrupted)
     with pytest.raises(KeyboardInterrupt):
         sweeps_to(pt.problems.load("a"), 1e-10)
     with pytest.raises(KeyboardInterrupt):  # nothing is done: there is nothing to give back

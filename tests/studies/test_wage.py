@@ -17,7 +17,7 @@ from purtensor.studies.members import Member
 from purtensor.studies.simulated import ENDINGS, MODELS, PROJECTIONS, VERDICTS, Simulation
 from purtensor.studies.wage import PROTECTED, RESPONSE, WageStudy, pair_masses, study_wage
 from purtensor.studies.wage_claims import claims
-from purtensor.studies.wage_numbers import by_unseen_rule, certificates, facts, frames, list_left_out
+from purtensor.studies.wage_numbers import by_unseen_rule, certificates, facts, frames, list_left_out, rest_by_size
 
 SETS = 16
 
@@ -237,3 +237,12 @@ def test_study_wage__drawn_from_f_it_meets_profiles_that_nobody_has(counts) -> N
     assert facts(observed)["drawn from"].startswith("the survey as it is")
     with pytest.raises(pt.InvalidOptionError, match="drawn_from"):
         study_wage(counts, "CPS 1994-95", sets=2, drawn_from="somewhere")
+
+
+def test_rest_by_size__falls_to_chance() -> None:
+    study = study_wage(pt.datasets.census_wage(), "CPS 1994-95", sets=60, seed=4, workers=2)
+    found = rest_by_size(study, factors=(1, 16), workers=2)
+    assert found["size"].tolist() == [16_888, 16 * 16_888]
+    assert found["rms z"][0] > 1.3  # systematic
+    assert found["rms z"][1] < 1.4  # chance: 1 up to the spread of 28 independent numbers
+    assert found["unseen"][0] > 0.001 > found["unseen"][1]

@@ -10,20 +10,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 
+import purtensor as pt
 from purtensor._options import is_count
 from purtensor._typing import Attributes, FloatArray, Table
 from purtensor.comparison.peers.peer import missing_modules
 from purtensor.comparison.plain import NotApplicableError
-from purtensor.errors import InfeasibleError, InvalidOptionError, InvalidTableError
 from purtensor.fairness.roles import roles_of
 from purtensor.projection.executing import Failure, outcomes
 from purtensor.studies.fair_methods.methods import METHODS, Answer, Method
 from purtensor.studies.fair_methods.split import Split, splits
 from purtensor.studies.population import Population, conditionals, utility_divergence
 from purtensor.tables.coded import domain_of
-from purtensor.tables.marginal import marginal
 
 # the columns of a comparison, and their meaning
 MEASURES = {
@@ -44,7 +43,11 @@ def measure(answer: Answer, split: Split) -> dict[str, float]:
     found = dict.fromkeys(MEASURES, float("nan"))
     chances = answer.probabilities
     if chances is not None:
-        found["log_loss"] = _log_loss(chances, test)
+        profile, response = np.nonzero(test)
+        # a chance of 0 counts as the smallest step of float64, or one tree could make all infinite
+        found["log_loss"] = log_loss(
+            response, chances[profile], sample_weight=test[profile, response], labels=range(test.shape[1])
+        )
         found["auc"] = _auc(chances, split)
         found["gap"] = gap(split.population, people[:, None] * chances)
         found["gap_train"] = gap(split.population, split.learned.sum(axis=1)[:, None] * chances)
@@ -65,13 +68,6 @@ def gap(population: Population, masses: FloatArray) -> float:
 def likeliest(chances: FloatArray) -> FloatArray:
     """Return the most likely response of each profile as decisions; the first of several."""
     return np.asarray(np.eye(chances.shape[1])[chances.argmax(axis=1)])
-
-
-def _log_loss(chances: FloatArray, test: FloatArray) -> float:
-    some = test > 0
-    # as scikit-learn has it: a chance of 0 counts as the smallest step of float64, or one tree could make all infinite
-    likely = np.maximum(chances[some], np.finfo(np.float64).eps)
-    return float(-(test[some] * np.log(likely)).sum() / test.sum())
 
 
 def _auc(chances: FloatArray, split: Split) -> float:
@@ -178,15 +174,17 @@ def compare_fair(
     chosen = list(METHODS) if methods is None else list(methods)
     strange = [name for name in chosen if name not in METHODS]
     if strange:
-        raise InvalidOptionError.among("method", strange[0], METHODS)
+        raise pt.InvalidOptionError.among("method", strange[0], METHODS)
     if not (is_count(times) and times >= 2):
-        raise InvalidOptionError(f"times must be an integer of at least 2, got {times!r}")
+        raise pt.InvalidOptionError(f"times must be an integer of at least 2, got {times!r}")
     if not is_count(seed):
-        raise InvalidOptionError(f"seed must be a non-negative integer, got {seed!r}")
+        raise pt.InvalidOptionError(f"seed must be a non-negative integer, got {seed!r}")
     roles = roles_of(domain_of(counts), response, protected)
-    responses = int((marginal(counts, response) > 0).sum())
+    responses = int((pt.marginal(counts, response) > 0).sum())
     if responses < 2:
-        raise InvalidTableError(f"the response {response!r} must have 2 categories or more to predict, got {responses}")
+        raise pt.InvalidTableError(
+            f"the response {response!r} must have 2 categories or more to predict, got {responses}"
+        )
     skipped = {name: lacking for name in chosen if (lacking := _missing_module(name))}
     tried = [name for name in chosen if name not in skipped]
     divided = splits(counts, response=response, protected=roles.protected, times=times, seed=seed)
@@ -213,7 +211,7 @@ def _try_method(method: Method, split: Split) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of other packages, about their own future
             answer = method(split)
-    except (NotApplicableError, InfeasibleError, ImportError) as error:
+    except (NotApplicableError, pt.InfeasibleError, ImportError) as error:
         return {"note": str(error)}
     seconds = time.process_time() - started
     return measure(answer, split) | {"seconds": seconds, "note": ""}

@@ -6,22 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from purtensor._typing import FloatArray, IntArray, Table
+import purtensor as pt
+from purtensor._typing import FloatArray, Table
 from purtensor.comparison.plain import NotApplicableError
-from purtensor.fairness.decisions import decide
-from purtensor.fairness.pur import pur
-from purtensor.fairness.smoothing import smooth
-from purtensor.projection.project import project
 from purtensor.studies.fair_methods.split import Split
 from purtensor.studies.forests import FOREST, predictors
 from purtensor.studies.population import predict_natural
-from purtensor.tables.regularize import regularize, uniform
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +50,7 @@ def natural(name: str) -> Method:
     """Return the natural classifier of f ("") or of one of its projections, by name."""
 
     def learn(split: Split) -> Answer:
-        f = regularize(split.train, STRENGTH, response=split.population.roles.response)
+        f = pt.regularize(split.train, STRENGTH, response=split.population.roles.response)
         return Answer(_conditional(project_onto(split, f, name) if name else f, split))
 
     return learn
@@ -66,13 +63,12 @@ def natural_of_smoothed(split: Split) -> Answer:
 
 def fair_decisions(split: Split) -> Answer:
     """Learn the fair decisions of the PUR projection of a smoothed reference, at the rate of the train people."""
-    roles = split.population.roles
     q = _project_smoothed(split)
-    rule = decide(q, split.train, response=roles.response, protected=roles.protected).table
+    rule = pt.fairness.decide(q, split.train, **split.roles).table
     return Answer(_conditional(q, split), _conditional(rule, split))
 
 
-def weighted_regression(name: str) -> Method:
+def weight_regression(name: str) -> Method:
     """Return a logistic regression on the training data, weighted by a projection over f, or unweighted for ""."""
 
     def learn(split: Split) -> Answer:
@@ -81,7 +77,7 @@ def weighted_regression(name: str) -> Method:
     return learn
 
 
-def weighted_forest(name: str) -> Method:
+def weight_forest(name: str) -> Method:
     """Return a random forest on the individual training data, weighted in the same way."""
 
     def learn(split: Split) -> Answer:
@@ -115,22 +111,19 @@ def regression(split: Split, weights: FloatArray, columns: FloatArray | None = N
 def project_onto(split: Split, f: Table, name: str) -> Table:
     """Return a projection of f by its name."""
     conditions, from_uniform = PROJECTIONS[name]
-    roles = split.population.roles
-    constraints = pur(f, response=roles.response, protected=roles.protected, conditions=conditions)
-    return project(uniform(f) if from_uniform else f, constraints).table
+    constraints = pt.pur(f, **split.roles, conditions=conditions)
+    return pt.project(pt.uniform(f) if from_uniform else f, constraints).table
 
 
 def _project_smoothed(split: Split) -> Table:
-    roles = split.population.roles
-    f = smooth(split.train, response=roles.response, protected=roles.protected, seed=split.seed).table
-    return project_onto(split, f, "PUR")
+    return project_onto(split, pt.fairness.smooth(split.train, **split.roles, seed=split.seed).table, "PUR")
 
 
 def _ratio(split: Split, name: str) -> FloatArray | float:
     """Return q / f for each profile; 1 where there is no f."""
     if not name:
         return 1.0
-    f = regularize(split.train, STRENGTH, response=split.population.roles.response)
+    f = pt.regularize(split.train, STRENGTH, response=split.population.roles.response)
     q, of_f = split.matrix(project_onto(split, f, name)), split.matrix(f)
     return np.where(of_f > 0, q / np.where(of_f > 0, of_f, 1.0), 1.0)
 
@@ -155,7 +148,7 @@ DIFFERENCE_BOUND = 0.01
 def correlation_remover(split: Split) -> Answer:
     """Learn from columns whose correlation with the groups is removed (fairlearn)."""
     # the first column is one minus the others
-    group = _groups(split)[:, 1:]
+    group = np.eye(len(split.population.groups))[split.population.protected][:, 1:]
     joint = np.concatenate([group, split.columns[:, ~split.is_protected]], axis=1)
     profile, _ = split.rows(split.learned)
     remover = import_module("fairlearn.preprocessing").CorrelationRemover(
@@ -172,14 +165,17 @@ def threshold_optimizer(split: Split) -> Answer:
     model = import_module("fairlearn.postprocessing").ThresholdOptimizer(
         estimator=LogisticRegression(max_iter=1000), constraints="demographic_parity", predict_method="predict_proba"
     )
-    group = split.population.protected
+    group, seed = split.population.protected, split.seed
     model.fit(split.columns[profile], response, sensitive_features=group[profile])
-    everybody, _ = split.rows(split.learned + split.judged)
-    decided = model.predict(split.columns[everybody], sensitive_features=group[everybody], random_state=split.seed)
-    return Answer(decisions=_shares(split, everybody, np.asarray(decided, dtype=np.float64)))
+    people = split.everybody
+    return Answer(
+        decisions=_share(
+            split, model.predict(split.columns[people], sensitive_features=group[people], random_state=seed)
+        )
+    )
 
 
-def exponentiated_gradient(split: Split) -> Answer:
+def reduce_by_gradient(split: Split) -> Answer:
     """Learn a mixture of models by the reductions approach, with parity of decisions (fairlearn)."""
     _require_two(split)
     profile, response = split.rows(split.learned)
@@ -187,9 +183,7 @@ def exponentiated_gradient(split: Split) -> Answer:
     parity = reductions.DemographicParity(difference_bound=DIFFERENCE_BOUND)
     model = reductions.ExponentiatedGradient(LogisticRegression(max_iter=1000), parity)
     model.fit(split.columns[profile], response, sensitive_features=split.population.protected[profile])
-    everybody, _ = split.rows(split.learned + split.judged)
-    decided = model.predict(split.columns[everybody], random_state=split.seed)
-    return Answer(decisions=_shares(split, everybody, np.asarray(decided, dtype=np.float64)))
+    return Answer(decisions=_share(split, model.predict(split.columns[split.everybody], random_state=split.seed)))
 
 
 def reweighing(split: Split) -> Answer:
@@ -219,22 +213,17 @@ def barycentre(split: Split) -> Answer:
     codes = split.population.protected_codes
     groups = pd.DataFrame({f"s{i}": code[split.population.protected] for i, code in enumerate(codes)})
     known, _ = split.rows(split.learned)
-    everybody, _ = split.rows(split.learned + split.judged)
+    everybody = split.everybody
     method = import_module("equipy.fairness").MultiWasserstein()
     method.fit(scores[known], groups.iloc[known].reset_index(drop=True))
     moved = method.transform(scores[everybody], groups.iloc[everybody].reset_index(drop=True))
-    return Answer(_shares(split, everybody, np.clip(np.asarray(moved, dtype=np.float64), 0.0, 1.0)))
+    return Answer(_share(split, np.clip(moved, 0.0, 1.0)))
 
 
-def _groups(split: Split) -> FloatArray:
-    """Return a 0-1 column for each protected profile."""
-    return np.eye(len(split.population.protected_codes[0]))[split.population.protected]
-
-
-def _shares(split: Split, profile: IntArray, positive: FloatArray) -> FloatArray:
-    """Return for each predictor profile the mean of what its people got; 0 for those without people."""
-    people = np.bincount(profile, minlength=len(split.population.protected))
-    mean = np.bincount(profile, positive, len(people)) / np.maximum(people, 1)
+def _share(split: Split, positive: Any) -> FloatArray:
+    """Return for each predictor profile the mean of what its people, everybody, got; 0 for those without people."""
+    people = np.bincount(split.everybody, minlength=len(split.population.protected))
+    mean = np.bincount(split.everybody, np.asarray(positive, dtype=np.float64), len(people)) / np.maximum(people, 1)
     return np.stack([1.0 - mean, mean], axis=1)
 
 
@@ -250,13 +239,13 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         **{f"{name}, natural": natural(name) for name in PROJECTIONS},
         "PUR of smoothed f, natural": natural_of_smoothed,
         "PUR of smoothed f, fair decisions": fair_decisions,
-        "logistic regression": weighted_regression(""),
-        **{f"{name}, weights for logistic regression": weighted_regression(name) for name in PROJECTIONS},
-        "forest": weighted_forest(""),
-        **{f"{name}, weights for forest": weighted_forest(name) for name in PROJECTIONS},
+        "logistic regression": weight_regression(""),
+        **{f"{name}, weights for logistic regression": weight_regression(name) for name in PROJECTIONS},
+        "forest": weight_forest(""),
+        **{f"{name}, weights for forest": weight_forest(name) for name in PROJECTIONS},
         "fairlearn CorrelationRemover": correlation_remover,
         "fairlearn ThresholdOptimizer": threshold_optimizer,
-        "fairlearn ExponentiatedGradient": exponentiated_gradient,
+        "fairlearn ExponentiatedGradient": reduce_by_gradient,
         "AIF360 Reweighing": reweighing,
         "equipy MultiWasserstein": barycentre,
     }

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+import purtensor as pt
 from purtensor._typing import BoolArray, FloatArray, IntArray, Table
-from purtensor.sampling.draw import sample_without_replacement
 from purtensor.studies.forests import predictors
 from purtensor.studies.population import Population, population_of
 from purtensor.tables.coded import encode
@@ -62,6 +63,16 @@ class Split:
         protected = len(self.population.roles.protected)
         return np.concatenate([np.full(int(c.max()) + 1, i < protected) for i, c in enumerate(codes.T)])
 
+    @cached_property
+    def everybody(self) -> IntArray:
+        """The predictor profile of each person, of those learned from and of the others."""
+        return self.rows(self.learned + self.judged)[0]
+
+    @property
+    def roles(self) -> dict[str, Any]:
+        """The response and the protected attributes, as functions take them."""
+        return {"response": self.population.roles.response, "protected": self.population.roles.protected}
+
     def rows(self, counts: FloatArray) -> tuple[IntArray, IntArray]:
         """Return people of counts one by one: the predictor profile and the response of each."""
         people = np.repeat(np.arange(counts.size), np.rint(counts.reshape(-1)).astype(np.int64))
@@ -88,6 +99,6 @@ def splits(counts: Table, *, response: str, protected: tuple[str, ...], times: i
     population = population_of(counts, response=response, protected=protected)
     for child in np.random.SeedSequence(seed).spawn(times):
         rng = np.random.default_rng(child)
-        train = sample_without_replacement(counts, round(TRAIN_SHARE * float(counts.sum())), seed=rng)
+        train = pt.sample_without_replacement(counts, round(TRAIN_SHARE * float(counts.sum())), seed=rng)
         # scikit-learn takes seeds of up to 32 bits
         yield Split(population, train, counts - train, int(rng.integers(2**31)))
