@@ -16,6 +16,8 @@ _TO_THE_WALL = 0.995
 _STEADY_STEPS = 25
 _MOST_GROWTH = 2.0
 _LEAST = 1e-290
+# into the room from the lower wall and from the upper one
+_INWARD = np.array([[1.0], [-1.0]])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,29 +36,34 @@ class InteriorPoint:
 
 @dataclass(slots=True, eq=False)
 class _State:
+    """Columns, potentials, and the multipliers of the walls, shape (2, columns)."""
+
     x: FloatArray
     y: FloatArray
-    below: FloatArray  # multipliers of the lower walls
-    above: FloatArray
+    multipliers: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Walls:
-    """Which bounds the phase keeps off with multipliers; `open_*` are those that the cost itself keeps off."""
+    """The bounds, shape (2, columns), lower ones first: those kept off with multipliers, and by the cost itself."""
 
-    has_lower: BoolArray
-    has_upper: BoolArray
-    open_lower: BoolArray
-    open_upper: BoolArray
+    guarded: BoolArray
+    repelled: BoolArray
+    bounds: FloatArray
     fixed: BoolArray
-    by_logarithm: BoolArray
-    lower: FloatArray
-    upper: FloatArray
 
     @property
-    def count(self) -> int:
-        """The number of walls."""
-        return int(self.has_lower.sum() + self.has_upper.sum())
+    def by_logarithm(self) -> BoolArray:
+        """The columns that only their cost keeps off a lower bound: they move in the logarithm."""
+        return np.asarray(self.repelled[0] & ~self.guarded[1] & ~self.repelled[1])
+
+    def to_walls(self, x: FloatArray) -> FloatArray:
+        """Return the distances to both walls."""
+        return np.asarray(_INWARD * (x - self.bounds))
+
+    def measure_pressure(self, products: FloatArray) -> float:
+        """Return the mean of the products of distance and multiplier."""
+        return float((products * self.guarded).sum()) / max(int(self.guarded.sum()), 1)
 
 
 def interior_phase(
@@ -67,50 +74,40 @@ def interior_phase(
     Entropy keeps cells off 0, on the scale of a nat. Beside costs of hundreds of nats a unit the problem is nearly a
     linear program: with `walled` a multiplier keeps them off 0, too, as it does in such.
     """
-    walls = _walls(problem, walled=walled)
+    walls = _find_walls(problem, walled=walled)
     state = _start(problem, walls)
     with np.errstate(all="ignore"):  # near the walls multipliers overflow; the loop looks for what is not finite
         return _descend(problem, walls, state, watch, tolerance, most)
 
 
-def _walls(problem: DualProblem, *, walled: bool) -> _Walls:
+def _find_walls(problem: DualProblem, *, walled: bool) -> _Walls:
     columns = problem.columns
     fixed = columns.lower == columns.upper
-    finite_lower, finite_upper = np.isfinite(columns.lower) & ~fixed, np.isfinite(columns.upper) & ~fixed
-    open_lower, open_upper = columns.repelled_below & ~fixed, columns.repelled_above & ~fixed
+    bounds = np.stack([columns.lower, columns.upper])
+    finite = np.isfinite(bounds) & ~fixed
+    repelled = np.stack([columns.repelled_below, columns.repelled_above]) & ~fixed
     if walled:
         # beside costs of hundreds of nats the scale of entropy, a nat, is too fine: a multiplier guards 0
-        open_lower = open_lower & ~finite_lower
-    has_lower, has_upper = finite_lower & ~open_lower, finite_upper & ~open_upper
-    return _Walls(
-        has_lower,
-        has_upper,
-        open_lower,
-        open_upper,
-        fixed,
-        open_lower & ~has_upper & ~open_upper,
-        np.where(finite_lower, columns.lower, 0.0),
-        np.where(finite_upper, columns.upper, 0.0),
-    )
+        repelled[0] &= ~finite[0]
+    return _Walls(finite & ~repelled, repelled, np.where(finite, bounds, 0.0), fixed)
 
 
 def _start(problem: DualProblem, walls: _Walls) -> _State:
     columns, mass = problem.columns, problem.mass
     x, _ = columns.respond(np.zeros(columns.size))
     x = np.where(np.isfinite(x), x, 0.0)
-    low, high = walls.has_lower | walls.open_lower, walls.has_upper | walls.open_upper
-    room = np.where(low & high, walls.upper - walls.lower, mass)
-    guarded = walls.has_lower | walls.has_upper | walls.open_upper
+    low, high = walls.guarded | walls.repelled
+    lower, upper = walls.bounds
+    room = np.where(low & high, upper - lower, mass)
+    held = walls.guarded[0] | high
     # a tenth of the room off both walls: steps that begin next to one are cut short by it
-    x = np.where(guarded & low, np.maximum(x, walls.lower + 0.1 * room), x)
-    x = np.where(guarded & high, np.minimum(x, walls.upper - 0.1 * room), x)
+    x = np.where(held & low, np.maximum(x, lower + 0.1 * room), x)
+    x = np.where(held & high, np.minimum(x, upper - 0.1 * room), x)
     x = np.where(walls.fixed, columns.lower, x)
-    x = _with_misses(problem, x)
-    cost = np.full(columns.size, 0.1)
+    multipliers = np.full((2, columns.size), 0.1)
     if columns.linear is not None:  # with the walls as strong as the costs nothing is lacking at potentials of 0
-        cost[columns.linear_slice] = np.maximum(columns.linear.cost, 0.1)
-    below, above = np.where(walls.has_lower, cost, 0.0), np.where(walls.has_upper, 0.1, 0.0)
-    return _State(x, np.zeros(problem.rows), below, above)
+        multipliers[0, columns.linear_slice] = np.maximum(columns.linear.cost, 0.1)
+    return _State(_with_misses(problem, x), np.zeros(problem.rows), multipliers * walls.guarded)
 
 
 def _with_misses(problem: DualProblem, x: FloatArray) -> FloatArray:
@@ -134,19 +131,18 @@ def _descend(
     problem: DualProblem, walls: _Walls, state: _State, watch: Watch, tolerance: float, most: int
 ) -> InteriorPoint:
     columns, mass = problem.columns, problem.mass
-    open_ = columns.repelled_below | columns.repelled_above
+    repelled = columns.repelled_below | columns.repelled_above
     flat = np.zeros(columns.size, dtype=bool)
     flat[columns.linear_slice] = True
     best, since, last = np.inf, 0, InteriorPoint(state.x, state.y, np.inf)
     for _ in range(most):
-        to_lower = np.where(walls.has_lower, state.x - walls.lower, 1.0)
-        to_upper = np.where(walls.has_upper, walls.upper - state.x, 1.0)
+        room = np.where(walls.guarded, walls.to_walls(state.x), 1.0)
         missing = problem.targets - problem.times(state.x)
-        tilt = problem.back(state.y) + state.below - state.above - columns.slope(state.x)
+        tilt = problem.back(state.y) + (_INWARD * state.multipliers).sum(axis=0) - columns.slope(state.x)
         tilt = np.where(walls.fixed, 0.0, tilt)
         # what an almost empty cell lacks in nats counts by its mass only
-        weight = np.minimum(1.0, np.where(open_, np.abs(state.x), mass) / mass)
-        pressure = _pressure(state, to_lower, to_upper, walls)
+        weight = np.minimum(1.0, np.where(repelled, np.abs(state.x), mass) / mass)
+        pressure = walls.measure_pressure(state.multipliers * room)
         residual = float(np.abs(missing).max(initial=0.0)) / mass
         lacking = max(residual, float(np.abs(tilt * weight).max(initial=0.0)), pressure / mass)
         if not np.isfinite(lacking):  # a column has come to its wall to the last digit
@@ -161,78 +157,60 @@ def _descend(
         if watch.refute and problem.is_refuted_by(state.y):
             watch.end_refuted(state.y)
         # linear costs have no curvature: their walls alone give some
-        stiff = np.where(flat, 0.0, 1.0 / columns.give(state.x))
-        stiff = stiff + state.below / to_lower * walls.has_lower + state.above / to_upper * walls.has_upper
+        stiff = np.where(flat, 0.0, 1.0 / columns.give(state.x)) + (state.multipliers / room).sum(axis=0)
         give = np.where(walls.fixed, 0.0, 1.0 / stiff)
         try:
             solve = problem.equations(give).solver()
         except (np.linalg.LinAlgError, ValueError):
             break
-        _move(problem, walls, state, (to_lower, to_upper), (missing, tilt, give), pressure, solve)
+        _move(problem, walls, state, room, (missing, tilt, give), pressure, solve)
     return last
-
-
-def _pressure(state: _State, to_lower: FloatArray, to_upper: FloatArray, walls: _Walls) -> float:
-    total = (state.below * to_lower * walls.has_lower + state.above * to_upper * walls.has_upper).sum()
-    return float(total) / max(walls.count, 1)
 
 
 def _move(
     problem: DualProblem,
     walls: _Walls,
     state: _State,
-    room: tuple[FloatArray, FloatArray],
+    room: FloatArray,
     lacks: tuple[FloatArray, FloatArray, FloatArray],
     pressure: float,
     solve: Callable[[FloatArray], FloatArray],
 ) -> None:
     """Take one predictor-corrector step in place."""
-    (to_lower, to_upper), (missing, tilt, give) = room, lacks
-    low, high = walls.has_lower, walls.has_upper
+    missing, tilt, give = lacks
+    by_logarithm = walls.by_logarithm
 
-    def direction(wanted_below: FloatArray, wanted_above: FloatArray) -> tuple[FloatArray, ...]:
-        pull = tilt + wanted_below / to_lower * low - wanted_above / to_upper * high
+    def direction(wanted: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the changes of columns, potentials and multipliers that bring the products to `wanted` more."""
+        pull = tilt + (_INWARD * walls.guarded * wanted / room).sum(axis=0)
         rest = missing - problem.times(give * pull)
         dy = solve(rest)
         dy = dy + solve(rest - problem.times(give * problem.back(dy)))  # one refinement
         dx = give * (problem.back(dy) + pull)
-        return (
-            dx,
-            dy,
-            low * (wanted_below - state.below * dx) / to_lower,
-            high * (wanted_above + state.above * dx) / to_upper,
-        )
+        return dx, dy, walls.guarded * (wanted - _INWARD * state.multipliers * dx) / room
 
-    def lengths(dx: FloatArray, dbelow: FloatArray, dabove: FloatArray) -> tuple[float, float]:
-        open_low, open_high = walls.open_lower, walls.open_upper
+    def lengths(dx: FloatArray, dm: FloatArray) -> tuple[float, float]:
+        open_walls = walls.repelled.copy()
+        open_walls[0] &= ~by_logarithm
         primal = min(
-            _reach(to_lower, dx, low),
-            _reach(to_upper, -dx, high),
-            _reach(state.x - walls.lower, dx, open_low & ~walls.by_logarithm),
-            _reach(walls.upper - state.x, -dx, open_high),
-            _growth(state.x, dx, walls.by_logarithm, problem.mass),
+            _reach(walls.to_walls(state.x), _INWARD * dx, walls.guarded | open_walls),
+            _growth(state.x, dx, by_logarithm, problem.mass),
         )
-        return primal, min(_reach(state.below, dbelow, low), _reach(state.above, dabove, high))
+        return primal, _reach(state.multipliers, dm, walls.guarded)
 
-    dx, _, dbelow, dabove = direction(-state.below * to_lower, -state.above * to_upper)
-    primal, dual = lengths(dx, dbelow, dabove)
-    ahead = (
-        (state.below + dual * dbelow) * (to_lower + primal * dx) * low
-        + (state.above + dual * dabove) * (to_upper - primal * dx) * high
-    ).sum() / max(walls.count, 1)
+    products = state.multipliers * room
+    dx, _, dm = direction(-products)
+    primal, dual = lengths(dx, dm)
+    ahead = walls.measure_pressure((state.multipliers + dual * dm) * (room + primal * _INWARD * dx))
     # Mehrotra's rule (1992): the less pressure the plain step would leave, the less the second is centred
-    centred = min(1.0, max(0.0, float(ahead / pressure) ** 3)) if walls.count and pressure > 0 else 0.0
-    dx, dy, dbelow, dabove = direction(
-        # the corrector takes in the product of the two changes that the linear step leaves out
-        centred * pressure - state.below * to_lower - dbelow * dx,
-        centred * pressure - state.above * to_upper + dabove * dx,
-    )
-    step = min(lengths(dx, dbelow, dabove))
+    centred = min(1.0, max(0.0, (ahead / pressure) ** 3)) if pressure > 0 else 0.0
+    # the corrector takes in the product of the two changes that the linear step leaves out
+    dx, dy, dm = direction(centred * pressure - products - _INWARD * dm * dx)
+    step = min(lengths(dx, dm))
     # log x of a KL cell is linear in its potential: moved so, cells that vanish do not hold the others up
-    moved = np.where(walls.by_logarithm, state.x * np.exp(step * dx / state.x), state.x + step * dx)
-    state.x = np.where(walls.fixed, state.x, np.maximum(moved, np.where(walls.by_logarithm, _LEAST, -np.inf)))
-    state.y = state.y + step * dy
-    state.below, state.above = state.below + step * dbelow, state.above + step * dabove
+    moved = np.where(by_logarithm, state.x * np.exp(step * dx / state.x), state.x + step * dx)
+    state.x = np.where(walls.fixed, state.x, np.maximum(moved, np.where(by_logarithm, _LEAST, -np.inf)))
+    state.y, state.multipliers = state.y + step * dy, state.multipliers + step * dm
 
 
 def _growth(x: FloatArray, dx: FloatArray, where: BoolArray, mass: float) -> float:
