@@ -11,9 +11,8 @@ import numpy as np
 from purtensor._options import check_choice, is_number
 from purtensor._typing import FloatArray
 from purtensor.calibration.controls import controls_of, is_frame
-from purtensor.calibration.merging import merge
+from purtensor.calibration.groups import Asked, merge, solve_groups
 from purtensor.calibration.result import Calibration
-from purtensor.calibration.solve import Asked, solve_groups
 from purtensor.calibration.units import Units, read_units
 from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Marginal

@@ -114,15 +114,15 @@ def controls_of(frame: Any) -> tuple[Any, ...]:
 
 def is_frame(value: Any) -> bool:
     """Return whether a value is a data frame of controls rather than constraints."""
-    if isinstance(value, Marginal | RowConstraint):
+    if isinstance(value, RowConstraint):
         return False
     return isinstance(nw.from_native(value, pass_through=True), nw.DataFrame | nw.LazyFrame)
 
 
 def _are_constraints(value: Any) -> bool:
-    if isinstance(value, Marginal | RowConstraint):
+    if isinstance(value, RowConstraint):
         return True
-    return isinstance(value, Sequence) and any(isinstance(item, Marginal | RowConstraint) for item in value)
+    return isinstance(value, Sequence) and any(isinstance(item, RowConstraint) for item in value)
 
 
 def _of_scopes(scopes: Scopes) -> tuple[Total, ...]:

@@ -11,9 +11,8 @@ from scipy import sparse
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.calibration.estimates import homes_of
-from purtensor.calibration.merging import Merged
+from purtensor.calibration.groups import Asked, Merged
 from purtensor.calibration.result import Calibration
-from purtensor.calibration.solve import Asked
 from purtensor.calibration.units import Units
 from purtensor.constraints.rows import Cells
 from purtensor.projection.general import GeneralEvidence

@@ -9,8 +9,7 @@ import pandas as pd
 
 from purtensor._options import is_count
 from purtensor._typing import FloatArray
-from purtensor.calibration.merging import Merged
-from purtensor.calibration.solve import Asked, find_total, solve_next
+from purtensor.calibration.groups import Asked, Merged, find_total, solve_next
 from purtensor.calibration.tightest_bounds import tightest_bounds
 from purtensor.calibration.units import Units
 from purtensor.errors import InvalidOptionError

@@ -14,15 +14,15 @@ from purtensor._typing import FloatArray
 from purtensor.calibration.columns import label_column, replicate_columns
 from purtensor.calibration.estimates import (
     Estimate,
+    bootstrap_weights,
     estimate_linearly,
     homes_of,
     numbers_of_records,
+    refit,
     refuse_kinks,
 )
-from purtensor.calibration.merging import Merged
+from purtensor.calibration.groups import Asked, Merged
 from purtensor.calibration.precision import bound_curve, design_effect, effective_size, spread
-from purtensor.calibration.replicates import bootstrap_weights, refit
-from purtensor.calibration.solve import Asked
 from purtensor.calibration.tightest_bounds import TightestBounds, tightest_bounds
 from purtensor.calibration.units import Units
 from purtensor.errors import InvalidOptionError

@@ -16,8 +16,7 @@ from scipy.optimize import brentq, linprog
 
 from purtensor._options import is_number
 from purtensor._typing import FloatArray
-from purtensor.calibration.merging import Merged
-from purtensor.calibration.solve import Asked, find_total
+from purtensor.calibration.groups import Asked, Merged, find_total
 from purtensor.constraints.rows import row_sizes
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from purtensor._options import check_name
 from purtensor._typing import FloatArray, IntArray
 from purtensor.calibration.columns import is_numeric, numbers_of
-from purtensor.calibration.merging import Merged
+from purtensor.calibration.groups import Merged
 from purtensor.constraints.rows import Cells
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.records.frames import Records, read_records, require_aligned, series

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -169,6 +169,12 @@ class RowBlock:
         """Which rows must equal a number; none of soft ones."""
         hard = self.softness is None
         return np.asarray((self.lower == self.upper) & hard)
+
+    def select_cells(self, chosen: IntArray) -> RowBlock:
+        """Return the same rows over some of the cells."""
+        names = ("coefficients", "counts", "denominators")
+        parts = {name: matrix for name in names if (matrix := getattr(self, name)) is not None}
+        return replace(self, **{name: sparse.csr_array(matrix[:, chosen]) for name, matrix in parts.items()})
 
 
 @runtime_checkable

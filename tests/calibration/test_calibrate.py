@@ -284,7 +284,7 @@ def test_replicates__with_zeros_are_what_each_alone_is_and_found_at_once(control
     replicates = np.array(SURVEY["w"])[:, None] * rng.uniform(0.7, 1.3, (10, 3))
     replicates[5, 1] = replicates[9, 2] = 0.0
     c = pt.calibrate(SURVEY, controls, weights="w", **options)
-    monkeypatch.setattr("purtensor.calibration.replicates.solve_next", None)  # only what failed needs the whole
+    monkeypatch.setattr("purtensor.calibration.estimates.solve_next", None)  # only what failed needs the whole
     found = c.refitted(replicates)
     for r in range(3):
         cold = pt.calibrate(SURVEY, controls, weights=replicates[:, r], **options).weights
