@@ -7,7 +7,7 @@ residues and checked on every column (notes/independence.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -109,7 +109,7 @@ def relation(residues: Sequence[IntArray], moduli: Sequence[int]) -> list[int] |
     if len(moduli) == 1 and (simple := _small(residues[0], moduli[0])) is not None:
         return simple
     modulus = math.prod(moduli)
-    combined = centre_all(residues, moduli)
+    combined = centre_all(residues, moduli).tolist()
     # up to here a fraction is determined by its residue (Wang 1981)
     bound = math.isqrt(modulus // 2)
     multiplier = 1
@@ -130,9 +130,29 @@ def _small(residues: IntArray, modulus: int) -> list[int] | None:
     return None
 
 
-def centre_all(residues: Sequence[IntArray], moduli: Sequence[int]) -> list[int]:
+def lift(solve: Callable[[int], IntArray], bound: Callable[[IntArray], int]) -> IntArray:
+    """Return whole numbers by their residues modulo as many primes as it takes to pass twice their bound.
+
+    `solve` returns the residues modulo a prime. Twice, because the residues then determine the sign, too.
+    """
+    moduli: list[int] = []
+    residues: list[IntArray] = []
+    for prime in primes():
+        moduli.append(prime)
+        residues.append(solve(prime))
+        found = centre_all(residues, moduli)
+        if math.prod(moduli) > 2 * bound(found):
+            break
+    return found
+
+
+def centre_all(residues: Sequence[IntArray], moduli: Sequence[int]) -> IntArray:
     """Return the whole numbers of smallest size with the given residues, one array for each of distinct primes."""
-    return [_combine(values, moduli) for values in zip(*(r.tolist() for r in residues), strict=True)]
+    if len(moduli) == 1:
+        half = moduli[0] // 2
+        found: IntArray = (residues[0] + half) % moduli[0] - half
+        return found
+    return as_whole([_combine(values, moduli) for values in zip(*(r.tolist() for r in residues), strict=True)])
 
 
 def _combine(residues: Sequence[int], moduli: Sequence[int]) -> int:

@@ -59,6 +59,13 @@ class RankProfile:
     dependent: IntArray
     relations: list[IntArray] | None
 
+    def explain(self, vectors: Vectors) -> list[tuple[int, IntArray]]:
+        """Return each dependent place of the vectors that this is the profile of, with its relation."""
+        profile = self
+        if self.relations is None and len(self.dependent):
+            profile = rank_profile(vectors, explain=True)
+        return list(zip(profile.dependent.tolist(), profile.relations or [], strict=True))
+
 
 def rank_profile(vectors: Vectors, *, explain: bool = False) -> RankProfile:
     """Return the exact rank profile of vectors, with `explain` also the relations where the rank needs none.

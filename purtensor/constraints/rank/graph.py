@@ -7,14 +7,13 @@ numbers, small and few (notes/independence.md, equation 3).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
-from purtensor.constraints.rank.echelon import as_whole, centre_all, primes
+from purtensor.constraints.rank.echelon import lift
 from purtensor.constraints.rank.exact_rank import Proof, RankProfile, Sampled, Structure, blocks, rank_profile
 from purtensor.constraints.system import System, rows_of
 from purtensor.kernels.rank.forest import cycle_vectors, forest_edges, mark_broken, rooted_forest, spread_potentials
@@ -162,15 +161,8 @@ class Coupling(Sampled):
 
         At every profile the weighted places sum to the potentials of its two nodes; those of the roots are 0.
         """
-        moduli: list[int] = []
-        found: list[IntArray] = []
-        for prime in primes():
-            moduli.append(prime)
-            found.append(self._solve((weights % prime).astype(np.int64), prime)[1])
-            # twice: the residues then determine the sign, too
-            if math.prod(moduli) > 2 * self.bound(weights):
-                break
-        return as_whole(centre_all(found, moduli))
+        bound = self.bound(weights)
+        return lift(lambda prime: self._solve((weights % prime).astype(np.int64), prime)[1], lambda _: bound)
 
 
 def couple(system: System, forest: Forest, others: Sequence[int], rows: IntArray) -> Coupling:
@@ -204,11 +196,10 @@ class Graph(Structure):
     def proofs(self) -> Iterator[Proof]:
         """Yield the roots, then the dependent rows of the coupling."""
         yield from self._components()
-        if self.profile is None or not len(self.profile.dependent):
+        if self.profile is None:
             return
-        profile = self.profile if self.profile.relations is not None else rank_profile(self.coupling, explain=True)
         numbers = np.concatenate([self.coupling.rows, self.node_rows])
-        for place, weights in zip(profile.dependent.tolist(), profile.relations or [], strict=True):
+        for place, weights in self.profile.explain(self.coupling):
             # at every profile the weighted rows sum to the potentials of its two nodes
             terms = np.concatenate([-weights, self.coupling.potentials(weights)])
             terms[place] = 0

@@ -7,14 +7,13 @@ proportional to the ones of C, which no other way does on large constraint sets 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
-from purtensor.constraints.rank.echelon import as_whole, centre_all, primes
+from purtensor.constraints.rank.echelon import lift
 from purtensor.constraints.rank.exact_rank import Proof, RankProfile, Sampled, Structure, blocks, rank_profile
 from purtensor.constraints.system import System
 from purtensor.kernels.rank.peeling import count_profiles, extend_weights, list_profiles, peel
@@ -81,10 +80,7 @@ class Peeled(Structure):
 
     def proofs(self) -> Iterator[Proof]:
         """Yield the dependent rows of the core, with what the pivots contribute."""
-        profile = self.profile
-        if profile.relations is None and len(profile.dependent):
-            profile = rank_profile(self.core, explain=True)
-        for place, weights in zip(profile.dependent.tolist(), profile.relations or [], strict=True):
+        for place, weights in self.profile.explain(self.core):
             row = int(self.core.rows[place])
             terms = self._extend(weights)
             multiplier = int(terms[row])
@@ -95,30 +91,16 @@ class Peeled(Structure):
     def _extend(self, weights: IntArray) -> IntArray:
         """Return weights on all rows that sum to 0 on every profile, from those on the core."""
         core = self.core
-        moduli: list[int] = []
-        residues: list[IntArray] = []
-        for prime in primes():
+
+        def extend(prime: int) -> IntArray:
             extended = np.zeros(len(self.usable), dtype=np.int64)
             extended[core.rows] = weights % prime
-            extend_weights(
-                core.index, core.starts, self.usable, self.pivot_rows, self.pivot_profiles, self.by_row, extended, prime
-            )
-            moduli.append(prime)
-            residues.append(extended)
-            found = _centre(residues, moduli)
-            # a sum below the product of the primes that vanishes modulo each of them is 0
-            if math.prod(moduli) > 2 * (len(core.starts) + 1) * int(np.abs(found).max()):
-                break
-        return found
+            pivots = self.pivot_rows, self.pivot_profiles, self.by_row
+            extend_weights(core.index, core.starts, self.usable, *pivots, extended, prime)
+            return extended
 
-
-def _centre(residues: list[IntArray], moduli: list[int]) -> IntArray:
-    """Return the whole numbers of smallest size with the given residues."""
-    if len(moduli) == 1:
-        half = moduli[0] // 2
-        found: IntArray = (residues[0] + half) % moduli[0] - half
-        return found
-    return as_whole(centre_all(residues, moduli))
+        # a sum below the product of the primes that vanishes modulo each of them is 0
+        return lift(extend, lambda found: (len(core.starts) + 1) * int(np.abs(found).max()))
 
 
 def peel_system(system: System, spanning: BoolArray, most: int) -> Peeled | None:

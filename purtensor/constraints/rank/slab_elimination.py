@@ -151,16 +151,14 @@ class SlabBySlab(Structure):
 
     def proofs(self) -> Iterator[Proof]:
         """Yield the dependent rows of each slab, then those of the coupling."""
-        profile = self.profile
-        if profile.relations is None and len(profile.dependent):
-            profile = rank_profile(self.vectors, explain=True)
-        dependent = [int(self.vectors.rows[place]) for place in profile.dependent]
-        relations = profile.relations or []
+        explained = self.profile.explain(self.vectors)
+        dependent = [int(self.vectors.rows[place]) for place, _ in explained]
+        relations = [weights for _, weights in explained]
         pieces: list[list[tuple[int, IntArray, IntArray]]] = [[] for _ in dependent]
         number = np.full(len(self.vectors.usable), -1, dtype=np.int64)
         for x in range(len(self.vectors.slab_ptr) - 1):
             rows, found = self._explain(x, number, relations)
-            for place, weights in zip(found.dependent.tolist(), found.relations or [], strict=True):
+            for place, weights in found:
                 used = np.flatnonzero(weights[: len(rows)])
                 if place >= len(rows):
                     # the column of a relation: what this slab contributes to its proof
@@ -171,8 +169,10 @@ class SlabBySlab(Structure):
         for row, weights, parts in zip(dependent, relations, pieces, strict=True):
             yield _join(row, self.vectors, weights, parts)
 
-    def _explain(self, x: int, number: IntArray, relations: list[IntArray]) -> tuple[IntArray, RankProfile]:
-        """Return the local rows of a slab, and the rank profile of its matrix with one more row for each relation.
+    def _explain(
+        self, x: int, number: IntArray, relations: list[IntArray]
+    ) -> tuple[IntArray, list[tuple[int, IntArray]]]:
+        """Return the local rows of a slab, and what its matrix with one more row for each relation implies.
 
         `number` is -1 everywhere, at entry and at return.
         """
@@ -190,7 +190,8 @@ class SlabBySlab(Structure):
             for n, weights in enumerate(relations, len(rows)):
                 matrix[:, n] += np.where(place >= 0, weights[place], 0)
         number[rows] = -1
-        return rows, rank_profile(Explicit(matrix), explain=True)
+        explicit = Explicit(matrix)
+        return rows, rank_profile(explicit, explain=True).explain(explicit)
 
 
 def _join(row: int, vectors: NullVectors, weights: IntArray, parts: list[tuple[int, IntArray, IntArray]]) -> Proof:
