@@ -19,9 +19,6 @@ from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, Wrapped, 
 from purtensor.constraints.soft import Soft
 from purtensor.errors import InvalidOptionError
 
-AnyConstraint = Marginal | RowConstraint
-"""A Marginal, or a constraint that makes its own rows."""
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Between(Wrapped):
@@ -52,14 +49,14 @@ class Between(Wrapped):
 
 @overload
 def between(
-    constraint: AnyConstraint, *, absolute: Any = None, relative: Any = None, rate: float | None = None
+    constraint: RowConstraint, *, absolute: Any = None, relative: Any = None, rate: float | None = None
 ) -> Between | Ratio: ...
 @overload
 def between(
-    constraint: Iterable[AnyConstraint], *, absolute: Any = None, relative: Any = None, rate: float | None = None
+    constraint: Iterable[RowConstraint], *, absolute: Any = None, relative: Any = None, rate: float | None = None
 ) -> tuple[Between | Ratio, ...]: ...
 def between(
-    constraint: AnyConstraint | Iterable[AnyConstraint],
+    constraint: RowConstraint | Iterable[RowConstraint],
     *,
     absolute: Any = None,
     relative: Any = None,
@@ -98,20 +95,20 @@ def between(
     given = [value for value in (absolute, relative, rate) if value is not None]
     if len(given) != 1:
         raise InvalidOptionError(f"between needs exactly one of absolute, relative and rate, got {len(given)}")
-    if not isinstance(constraint, Marginal | Table) and not hasattr(constraint, "rows"):
+    if not isinstance(constraint, Table) and not hasattr(constraint, "rows"):
         several = several_constraints(constraint, "between")
         return tuple(_between(one, absolute, relative, rate) for one in several)
-    return _between(cast(AnyConstraint, constraint), absolute, relative, rate)
+    return _between(cast(RowConstraint, constraint), absolute, relative, rate)
 
 
-def _between(constraint: AnyConstraint, absolute: Any, relative: Any, rate: float | None) -> Between | Ratio:
+def _between(constraint: RowConstraint, absolute: Any, relative: Any, rate: float | None) -> Between | Ratio:
     if isinstance(constraint, Soft):
         raise InvalidOptionError(
             "an interval around a soft constraint is not defined; for a dead zone use soft(between(constraint), sd=...)"
         )
     if isinstance(constraint, Between):
         raise InvalidOptionError(f"{constraint.name} is already an interval")
-    if not isinstance(constraint, Marginal) and not hasattr(constraint, "rows"):
+    if not hasattr(constraint, "rows"):
         raise InvalidOptionError(f"between takes constraints, got {type(constraint).__qualname__}")
     for option, width in (("absolute", absolute), ("relative", relative), ("rate", rate)):
         if width is not None:

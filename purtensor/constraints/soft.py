@@ -1,14 +1,15 @@
-"""Soft targets: missed at a price."""
+"""Targets that may be missed at a cost, and constraints named by themselves or by their positions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import index
 from typing import Any, overload
 
 import numpy as np
 
-from purtensor._options import check_choice, is_number
+from purtensor._options import check_choice, is_number, items_of
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.labelled import require_numbers
 from purtensor.constraints.marginals import Marginal
@@ -22,6 +23,43 @@ from purtensor.constraints.rows import (
     several_constraints,
 )
 from purtensor.errors import InvalidOptionError, InvalidTableError
+
+
+def soft_positions(constraints: Sequence[Marginal], soft: Any) -> tuple[int, ...]:
+    """Return the positions of the constraints that `soft` names, ascending: one or more Marginals or positions.
+
+    Raises
+    ------
+    InvalidOptionError
+        What is not a constraint of these, or nothing at all.
+    """
+    several = None if isinstance(soft, Marginal | str) else items_of(soft)
+    named = [soft] if several is None else several
+    positions = {_position(constraints, item) for item in named}
+    if not positions:
+        raise InvalidOptionError(
+            f"soft names no constraint; give constraints or their positions from 0 to {len(constraints) - 1}"
+        )
+    return tuple(sorted(positions))
+
+
+def _position(constraints: Sequence[Marginal], item: Any) -> int:
+    if isinstance(item, Marginal):
+        # by identity: two constraints may have equal targets
+        found = [k for k, constraint in enumerate(constraints) if constraint is item]
+        if not found:
+            raise InvalidOptionError(f"{item!r} in soft is not one of the constraints; pass the same object")
+        return found[0]
+    try:
+        position = index(item)
+    except TypeError:
+        position = -1
+    if isinstance(item, bool) or not 0 <= position < len(constraints):
+        raise InvalidOptionError(
+            f"soft must name constraints by themselves or by position from 0 to {len(constraints) - 1}, got {item!r}"
+        )
+    return position
+
 
 PENALTIES = ("kl", "l1", "quadratic", "huber")
 """The words for `penalty`."""
@@ -64,7 +102,7 @@ class Soft(Wrapped):
 
 @overload
 def soft(
-    constraint: Marginal | RowConstraint,
+    constraint: RowConstraint,
     *,
     penalty: str | None = None,
     strength: Any = None,
@@ -74,7 +112,7 @@ def soft(
 ) -> Soft: ...
 @overload
 def soft(
-    constraint: Iterable[Marginal | RowConstraint],
+    constraint: Iterable[RowConstraint],
     *,
     penalty: str | None = None,
     strength: Any = None,
@@ -115,7 +153,7 @@ def soft(
         The standard error of each target, in its own units: a number, or numbers by the labels of the rows.
     covariance
         The covariance matrix of the targets, rows and columns in the order of `project(...).rows`, which for
-        marginals is the category order of the reference.
+        marginals is that of the target's profiles.
     k
         The miss in standard errors at which "huber" becomes linear.
 
@@ -136,7 +174,7 @@ def soft(
     """
     if isinstance(constraint, Table):
         raise InvalidOptionError("soft must be given constraints, got a table; wrap it as Marginal(table)")
-    if not isinstance(constraint, Marginal) and not hasattr(constraint, "rows"):
+    if not hasattr(constraint, "rows"):
         return tuple(
             soft(one, penalty=penalty, strength=strength, sd=sd, covariance=covariance, k=k)
             for one in several_constraints(constraint, "soft")

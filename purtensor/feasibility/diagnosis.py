@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from purtensor._lazy_field import lazy_field
 from purtensor._typing import Table, TableT
 from purtensor.constraints.marginals import Marginal
-from purtensor.constraints.positions import soft_positions
+from purtensor.constraints.soft import soft_positions
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.explanation import Explanation
 from purtensor.feasibility.verdict import Verdict

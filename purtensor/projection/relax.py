@@ -12,8 +12,8 @@ from purtensor._options import check_choice, is_count, is_number
 from purtensor._typing import Table
 from purtensor.constraints.consistency import check_consistency, check_totals
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
-from purtensor.constraints.positions import soft_positions
 from purtensor.constraints.soft import soft as made_soft
+from purtensor.constraints.soft import soft_positions
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
 from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.diagnosis import Diagnosis

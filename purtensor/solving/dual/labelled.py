@@ -14,13 +14,12 @@ from purtensor._options import is_number
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Marginal
-from purtensor.constraints.rows import Cells, RowBlock, RowConstraint, cells_of
-from purtensor.constraints.system import align
+from purtensor.constraints.rows import RowBlock, cells_of
 from purtensor.errors import InconsistentTargetsError, InvalidOptionError, InvalidTableError
 from purtensor.solving.dual.options import Bound, GeneralOptions
 from purtensor.solving.dual.question import Question
 from purtensor.solving.scaling import scale_to
-from purtensor.tables.coded import CodedTable, domain_of, encode, index_of_codes
+from purtensor.tables.coded import CodedTable, domain_of, encode
 from purtensor.tables.values_at import look_up
 
 
@@ -51,7 +50,7 @@ def build_question(reference: Table, constraints: Sequence[Any], options: Genera
     # said here in the words of marginals; later it would only be an infeasible row
     if not (options.signed or options.may_be_negative):
         _refuse_negative_targets(constraints)
-    blocks = [_block(constraint, coded, cells) for constraint in constraints]
+    blocks = [constraint.rows(cells) for constraint in constraints]
     hard = [
         one
         for one, block in zip(constraints, blocks, strict=True)
@@ -140,24 +139,6 @@ def _refuse_negative_targets(constraints: Sequence[Any]) -> None:
                 f"{error}; a negative target can be approached (purtensor.soft), or met if the reference also "
                 "has negative entries (signed=True)"
             ) from None
-
-
-def _block(constraint: Any, coded: CodedTable, cells: Cells) -> RowBlock:
-    if isinstance(constraint, RowConstraint):
-        return constraint.rows(cells)
-    return marginal_block(constraint, coded)
-
-
-def marginal_block(constraint: Marginal, coded: CodedTable) -> RowBlock:
-    """Return the rows of a marginal with a target."""
-    system = align(coded, [constraint])
-    count, cells = system.rows, system.profiles
-    index = system.index[0].astype(np.int64)
-    coefficients = sparse.csr_array((np.ones(cells), (index, np.arange(cells))), shape=(count, cells))
-    labels = tuple(system.row_label(row) for row in range(count))
-    rows = index_of_codes(system.domain.select(constraint.scope), system.row_codes[0])
-    name = " x ".join(constraint.scope)
-    return RowBlock(name, labels, coefficients, system.targets, system.targets, index=rows, is_marginal=True)
 
 
 def _find_total(blocks: Sequence[RowBlock], cells: int, signs: FloatArray | None) -> float | None:

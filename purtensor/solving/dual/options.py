@@ -88,7 +88,7 @@ def bounds_in_words(pair: tuple[Any, Any], unit: str, on: str) -> str:
 
 def general_constraints(constraints: Any) -> tuple[Any, ...]:
     """Return constraints of any kind as a tuple, flattened one level."""
-    return flatten(constraints, (Marginal, RowConstraint))
+    return flatten(constraints, RowConstraint)
 
 
 def is_plain(constraints: Sequence[Any], options: GeneralOptions) -> bool:

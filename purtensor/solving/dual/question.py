@@ -47,7 +47,7 @@ def block_costs(block: RowBlock, total: float, size: float) -> BlockCosts:
         return BlockCosts(_strength(block, soft), nothing, none)
     unit = size / total  # standard errors count (T / size) r^2 / (2 sd^2) against T times the divergence
     if soft.penalty == "huber":
-        if soft.sd is None:
+        if soft.sd is None:  # refused by `soft`, but a file may say anything
             raise InvalidOptionError(f"{block.name}: penalty='huber' needs sd=, the standard error of each target")
         # Huber, with v = unit sd^2: quadratic up to k sd, then k sd / v a unit (notes/one_dual.md)
         return BlockCosts(soft.k / (soft.sd * unit), unit * soft.sd**2, none)
@@ -59,34 +59,33 @@ def block_costs(block: RowBlock, total: float, size: float) -> BlockCosts:
 
 def penalty_paid(block: RowBlock, sums: FloatArray, costs: BlockCosts) -> float:
     """Return what the rows of a soft block cost where they come to `sums`, in nats times mass."""
-    soft = block.softness
-    if soft is None:
+    if block.softness is None:
         return 0.0
-    if soft.penalty == "kl":
+    if block.softness.penalty == "kl":
         return float((costs.divergence * bregman_entropy(np.maximum(sums, 0.0), block.upper)).sum())
-    miss = np.where(sums < block.lower, sums - block.lower, np.maximum(sums - block.upper, 0.0))
-    if costs.whitening is not None:
-        return float(((costs.whitening @ (sums - block.lower)) ** 2 / (2.0 * costs.variance)).sum())
-    size = np.abs(miss)
-    if soft.penalty == "l1":
-        return float((costs.absolute * size).sum())
-    bent = np.minimum(size, costs.absolute * costs.variance)  # Huber: quadratic up to here, linear beyond
-    beyond = np.where(size > bent, costs.absolute * (size - bent), 0.0) if soft.penalty == "huber" else 0.0
-    return float((bent**2 / (2.0 * costs.variance) + beyond).sum())
+    if costs.whitening is None:
+        size = np.abs(np.where(sums < block.lower, sums - block.lower, np.maximum(sums - block.upper, 0.0)))
+    else:
+        size = np.abs(costs.whitening @ (sums - block.lower))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # quadratic up to here, linear beyond (Huber); either part may be missing
+        bent = np.where(costs.variance > 0.0, np.minimum(size, costs.absolute * costs.variance), 0.0)
+        curved = np.where(bent > 0.0, bent**2 / (2.0 * costs.variance), 0.0)
+        beyond = np.where(size > bent, costs.absolute * (size - bent), 0.0)
+    return float((curved + beyond).sum())
 
 
 def pull_at_nothing(block: RowBlock, costs: BlockCosts) -> FloatArray:
     """Return the potentials of rows that no cell can reach: minus the slope of their penalty where they come to 0."""
-    soft = block.softness
-    if soft is None:
-        return np.zeros(block.count)
     miss = np.where(block.lower > 0.0, block.lower, np.minimum(block.upper, 0.0))
-    if soft.penalty == "kl":
+    if block.softness is None:
+        return np.zeros(block.count)
+    if block.softness.penalty == "kl":
         # the slope of x log(x / b) at 0
         return np.where(miss > 0.0, np.inf, 0.0)
-    if soft.penalty == "l1":
-        return np.asarray(np.sign(miss) * costs.absolute)
-    return np.asarray(np.clip(miss / costs.variance, -costs.absolute, costs.absolute))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # a variance of 0, of absolute penalties, makes any miss cost its full price
+        return np.where(miss == 0.0, 0.0, np.clip(miss / costs.variance, -costs.absolute, costs.absolute))
 
 
 def _strength(block: RowBlock, soft: Softness) -> FloatArray:
