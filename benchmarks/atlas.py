@@ -19,7 +19,7 @@ import xarray as xr
 
 import purtensor as pt
 from purtensor._typing import FloatArray
-from purtensor.problems.pur import regularized_masses
+from purtensor.problems.pur import regularize_masses
 from purtensor.solving.convergence.observed import course_of
 from purtensor.solving.problem import build_problem
 from purtensor.solving.solve import run
@@ -175,7 +175,7 @@ def part(which: int, of: int) -> pd.DataFrame:
         if number % of != which:
             continue
         counts = counts_of(point)
-        f = regularized_masses(counts, point["strength"])
+        f = regularize_masses(counts, point["strength"])
         f /= f.sum()
         spectrum = Spectrum(f)
         p = spectrum.projection()

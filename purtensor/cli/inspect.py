@@ -7,7 +7,7 @@ import math
 
 import purtensor as pt
 from purtensor.cli.output import show_facts, show_lines, show_table
-from purtensor.cli.parser import typed_options
+from purtensor.cli.parser import as_options
 from purtensor.cli.records import text_options
 from purtensor.records.files import open_records
 
@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> None:
     show_facts("records", {"file": str(arguments.file), **facts})
     _show_columns(found)
     if found.warnings:
-        sentences = [typed_options(sentence, arguments) for sentence in found.warnings]
+        sentences = [as_options(sentence, arguments) for sentence in found.warnings]
         show_facts("to decide", {str(k): sentence for k, sentence in enumerate(sentences, start=1)})
     show_lines("next", [found.command(str(arguments.file))])
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from purtensor._printing import printable
 from purtensor.cli.declarations import BAD_INPUT, DONE, INFEASIBLE, INTERRUPTED, NOT_CONVERGED, TOO_LARGE
-from purtensor.cli.parser import UsageError, as_typed, build_parser, one_word, typed_options
+from purtensor.cli.parser import UsageError, as_options, as_typed, build_parser, one_word
 from purtensor.errors import (
     InfeasibleError,
     InvalidOptionError,
@@ -121,7 +121,7 @@ def outcome(parsed: argparse.Namespace, collected: dict[str, Any] | None = None)
         message = one_line(error)
         if isinstance(error, PurtensorError) and error.hint:
             hint = one_word(error.hint)
-            error.hint = typed_options(hint, parsed)
+            error.hint = as_options(hint, parsed)
             message = message.replace(hint, error.hint)
         if isinstance(error, NotConvergedError | InvalidOptionError):  # others may contain names of the data
             message, error.hint = as_typed(message, parsed), as_typed(error.hint or "", parsed)
@@ -174,7 +174,7 @@ def show_warnings(parsed: argparse.Namespace, collected: dict[str, Any] | None =
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, PurtensorWarning):
-            sentence = printable(typed_options(one_word(str(message)), parsed))
+            sentence = printable(as_options(one_word(str(message)), parsed))
             if collected is not None:
                 collected.setdefault("warnings", []).append({"warning": category.__name__, "message": sentence})
             else:

@@ -113,7 +113,7 @@ def as_typed(message: str, parsed: argparse.Namespace) -> str:
     return message.replace("Newton()", "--solver newton") if "solver" in parsed else message
 
 
-def typed_options(hint: str, parsed: argparse.Namespace) -> str:
+def as_options(hint: str, parsed: argparse.Namespace) -> str:
     """Return a hint with Python options, such as missing_values=['?'], replaced by command-line options."""
 
     def replace(match: re.Match[str]) -> str:

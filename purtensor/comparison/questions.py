@@ -126,7 +126,7 @@ class Question:
         check_consistency(self.constraints)
         align(encode(self.reference), self.constraints)
 
-    def answered(self) -> Question:
+    def with_answer(self) -> Question:
         """Return the question with its certified answer, and without the arrays that were worked out beside it."""
         fresh = replace(self)
         fresh.__dict__["certified"] = self.certified  # where cached_property looks

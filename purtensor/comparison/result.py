@@ -17,7 +17,7 @@ from purtensor._options import check_choice
 from purtensor._printing import draw
 from purtensor.comparison.outcome import Outcome
 from purtensor.comparison.shown import duration, mebibytes, scientific
-from purtensor.comparison.statistics import growth, paired, performance_profile, time_to_accuracy
+from purtensor.comparison.statistics import compare_pairs, growth, performance_profile, time_to_accuracy
 from purtensor.errors import InvalidOptionError
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ class Comparison:
         (6, True, True)
         """
         self._check_words(to, measure)
-        return paired(self.runs, to, measure)
+        return compare_pairs(self.runs, to, measure)
 
     def growth(self, measure: str = "seconds") -> pd.DataFrame:
         """Return by which power of the number of profiles a measure grows, solver by solver.

@@ -94,7 +94,7 @@ def run_side_by_side(
     for question, prepared in _compute(_prepare, questions, executor):
         on_step(question.name, "certified answer")
         if isinstance(prepared, Failure):
-            lost = _lost_run(prepared, "no certified answer: ")
+            lost = _record_loss(prepared, "no certified answer: ")
             found.runs.update({(question.name, contender.name): lost for contender in contenders})
             found.facts[question.name] = {"certified answer": f"none: {lost.note}"}
             continue
@@ -104,7 +104,7 @@ def run_side_by_side(
         (contender,) = task.contenders
         on_step(task.question.name, contender.name)
         if isinstance(outcome, Failure):
-            outcome = _lost_run(outcome)
+            outcome = _record_loss(outcome)
         found.runs[task.question.name, contender.name] = outcome
         if outcome.ending is Ending.INTERRUPTED:
             raise KeyboardInterrupt
@@ -149,13 +149,13 @@ def _compute(call: Callable[[Any], Any], items: Sequence[Any], executor: Any) ->
 
 def _prepare(question: Question) -> tuple[Question, dict[str, str]]:
     """Return the question with its answer, and what there is to say about it."""
-    return question.answered(), question.facts()
+    return question.with_answer(), question.facts()
 
 
 def _run(rule: Rule, task: _Task) -> Outcome:
     (contender,) = task.contenders
     with _stay(rule) as stay:
-        entry = contender.enter(task.question.answered(), rule)
+        entry = contender.enter(task.question.with_answer(), rule)
         try:
             outcome = entry.run()
         finally:
@@ -174,7 +174,7 @@ def _races(runs: Sequence[_Task], found: Found) -> Iterator[_Task]:
 
 
 def _time_race(rule: Rule, repetitions: int, race: _Task) -> list[Seconds]:
-    question = race.question.answered()
+    question = race.question.with_answer()
     with _stay(rule):
         entries = {contender.name: contender.enter(question, rule) for contender in race.contenders}
         try:
@@ -186,7 +186,7 @@ def _time_race(rule: Rule, repetitions: int, race: _Task) -> list[Seconds]:
                 entry.close()
 
 
-def _lost_run(failure: Failure, before: str = "") -> Outcome:
+def _record_loss(failure: Failure, before: str = "") -> Outcome:
     """Return the outcome of a run whose worker raised an error or ended."""
     ending = Ending.KILLED if isinstance(failure.error, BrokenExecutor) else Ending.FAILED
     return Outcome(ending, before + _in_words(failure))

@@ -64,7 +64,7 @@ def time_to_accuracy(trace: pd.DataFrame, levels: tuple[float, ...], work: pd.Da
     return pd.DataFrame(rows, columns=["problem", "solver", "level", "seconds", "cell_touches"])
 
 
-def paired(runs: pd.DataFrame, to: str, measure: str) -> pd.DataFrame:
+def compare_pairs(runs: pd.DataFrame, to: str, measure: str) -> pd.DataFrame:
     """Return for each solver how its measure compares with that of `to` on the problems that both solved.
 
     Columns solver, problems, better, ratio, low, high, p: how many problems there are and on how many it was better;

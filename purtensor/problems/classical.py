@@ -10,7 +10,7 @@ import pandas as pd
 from purtensor._options import is_number
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
-from purtensor.problems.named import NamedProblem, marginal_targets, numbered_domain
+from purtensor.problems.named import NamedProblem, marginal_targets, number_domain
 from purtensor.problems.pur import pur_targets
 from purtensor.tables.domain import Domain
 
@@ -41,7 +41,7 @@ def and_gate() -> NamedProblem:
         name="and_gate",
         kind="dense",
         description="uniform with the two-way marginals of an AND gate: on the boundary, sublinear",
-        domain=numbered_domain(("x", "y", "z"), gate.shape),
+        domain=number_domain(("x", "y", "z"), gate.shape),
         masses=np.full(gate.shape, 1 / 8),
         targets=marginal_targets(gate, _TWO_WAY),
     )
@@ -108,7 +108,7 @@ def proxy(added: float = 0.0) -> NamedProblem:
         name=f"proxy({added:g})" if added else "proxy",
         kind="pur",
         description="PUR where the unprotected attribute reveals the protected one: infeasible below 0.05 added mass",
-        domain=numbered_domain(("y", "s", "x"), masses.shape),
+        domain=number_domain(("y", "s", "x"), masses.shape),
         masses=masses,
         targets=pur_targets(masses),
     )

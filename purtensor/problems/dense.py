@@ -9,7 +9,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
-from purtensor.problems.named import NamedProblem, marginal_targets, numbered_domain, require_room
+from purtensor.problems.named import NamedProblem, marginal_targets, number_domain, require_room
 
 _CLASSES = 6
 _MOST_ATTRIBUTES = 64
@@ -39,7 +39,7 @@ def binary_problem(name: str, rng: np.random.Generator, *, attributes: int) -> N
         name=name,
         kind="dense",
         description=f"uniform on 2^{attributes} with all {len(scopes)} two-way marginals of a mixture",
-        domain=numbered_domain([f"x{i + 1}" for i in range(attributes)], mixture.shape),
+        domain=number_domain([f"x{i + 1}" for i in range(attributes)], mixture.shape),
         masses=np.full(mixture.shape, 1.0 / mixture.size),
         targets=marginal_targets(mixture, scopes),
     )
@@ -79,7 +79,7 @@ def cube_problem(name: str, rng: np.random.Generator, *, categories: int) -> Nam
         name=name,
         kind="dense",
         description=f"{categories}^3 profiles with all three two-way marginals",
-        domain=numbered_domain(("x1", "x2", "x3"), shape),
+        domain=number_domain(("x1", "x2", "x3"), shape),
         masses=masses,
         targets=marginal_targets(goal, [(0, 1), (0, 2), (1, 2)]),
     )
@@ -130,7 +130,7 @@ def input_output_problem(
         name=name,
         kind="dense",
         description=f"input and output of {sectors} sectors, brought to totals that grew",
-        domain=numbered_domain(("seller", "buyer"), flows.shape),
+        domain=number_domain(("seller", "buyer"), flows.shape),
         masses=flows / flows.sum(),
         targets=tuple(((axis,), later.sum(axis=1 - axis) / later.sum()) for axis in (0, 1)),
     )
@@ -161,7 +161,7 @@ def graph_problem(
         name=name,
         kind="dense",
         description=f"transport between {nodes} marginals of {categories} categories on a ring",
-        domain=numbered_domain([f"x{node}" for node in range(nodes)], masses.shape),
+        domain=number_domain([f"x{node}" for node in range(nodes)], masses.shape),
         masses=masses / masses.sum(),
         targets=tuple(((node,), rng.dirichlet(np.full(categories, 2.0))) for node in range(nodes)),
     )
@@ -175,7 +175,7 @@ def _over(factor: FloatArray, edge: tuple[int, ...], nodes: int) -> FloatArray:
 def _two_way(
     name: str, description: str, masses: FloatArray, rng: np.random.Generator, concentration: float
 ) -> NamedProblem:
-    domain = numbered_domain(("origin", "destination"), masses.shape)
+    domain = number_domain(("origin", "destination"), masses.shape)
     shares = [rng.dirichlet(np.full(size, concentration)) + 1e-6 for size in masses.shape]
     targets = tuple(((axis,), share / share.sum()) for axis, share in enumerate(shares))
     return NamedProblem(name, "dense", description, domain, masses / masses.sum(), targets)

@@ -14,8 +14,8 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.convergence.linearised import predict
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError
 from purtensor.feasibility.diagnosis import Diagnosis
-from purtensor.problems.named import NamedProblem, numbered_domain
-from purtensor.problems.pur import pur_targets, regularized_masses
+from purtensor.problems.named import NamedProblem, number_domain
+from purtensor.problems.pur import pur_targets, regularize_masses
 from purtensor.problems.registry import load
 from purtensor.projection.project import project
 from purtensor.sampling.checks import generator
@@ -94,14 +94,14 @@ def hardest(
 def problem_of_counts(counts: npt.ArrayLike, strength: float, *, name: str, found: str) -> NamedProblem:
     """Return PUR on the regularised counts over (y, s, x), every unprotected profile of which has records."""
     values = np.asarray(counts, dtype=np.float64)
-    masses = regularized_masses(values, strength)
+    masses = regularize_masses(values, strength)
     masses /= masses.sum()
     shape = " x ".join(map(str, values.shape))
     return NamedProblem(
         name=name,
         kind="pur",
         description=f"PUR on {shape} (y, s, x) of {values.sum():.0f} records, lambda = {strength:g}, {found}",
-        domain=numbered_domain(("y", "s", "x"), values.shape),
+        domain=number_domain(("y", "s", "x"), values.shape),
         masses=masses,
         targets=pur_targets(masses),
     )

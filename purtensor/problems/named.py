@@ -99,7 +99,7 @@ def require_room(needed: int, what: str) -> None:
     require_memory(needed, what, "take smaller sizes")
 
 
-def numbered_domain(attributes: Sequence[str], sizes: Sequence[int]) -> Domain:
+def number_domain(attributes: Sequence[str], sizes: Sequence[int]) -> Domain:
     """Return a domain whose categories are 0, 1, 2, ... in every attribute."""
     return Domain(tuple(attributes), tuple(pd.RangeIndex(size) for size in sizes))
 

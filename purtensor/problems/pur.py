@@ -9,7 +9,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
-from purtensor.problems.named import NamedProblem, Target, numbered_domain, require_room
+from purtensor.problems.named import NamedProblem, Target, number_domain, require_room
 
 _MOST_MULTINOMIAL = 10**6
 """Larger tables draw their counts independently, cell by cell."""
@@ -72,13 +72,13 @@ def pur_problem(
     if strength > sys.float_info.max / cells:
         raise InvalidOptionError(f"strength must be finite over all {cells} profiles together, got {strength!r}")
     effects = Strengths(confounding, utility, bias, interaction)
-    population = simulated_population(rng, responses, protected, unprotected, effects)
+    population = simulate_population(rng, responses, protected, unprotected, effects)
     if records is None:
         masses, of = population, "the population"
     else:
         counts = _sample(rng, population, records)
         observed = counts.sum(axis=(0, 1)) > 0
-        masses = regularized_masses(counts[:, :, observed], strength)
+        masses = regularize_masses(counts[:, :, observed], strength)
         of = f"{records} records, lambda = {strength:g}"
     masses = np.ascontiguousarray(masses)
     masses /= masses.sum()
@@ -87,7 +87,7 @@ def pur_problem(
         name=name,
         kind="pur",
         description=f"PUR on {shape} (y, s, x) of {of}",
-        domain=numbered_domain(("y", "s", "x"), masses.shape),
+        domain=number_domain(("y", "s", "x"), masses.shape),
         masses=masses,
         targets=pur_targets(masses),
     )
@@ -101,7 +101,7 @@ def pur_targets(masses: FloatArray) -> tuple[Target, ...]:
     return ((0, 1), parity), ((0, 2), masses.sum(axis=1)), ((1, 2), masses.sum(axis=0))
 
 
-def simulated_population(
+def simulate_population(
     rng: np.random.Generator, responses: int, protected: int, unprotected: int, effects: Strengths
 ) -> FloatArray:
     """Return positive probabilities over (y, s, x): p(x), then p(s | x), then p(y | s, x), all log-linear."""
@@ -164,7 +164,7 @@ def _sample(rng: np.random.Generator, population: FloatArray, records: int) -> F
     return counts.astype(np.float64)
 
 
-def regularized_masses(counts: FloatArray, strength: float) -> FloatArray:
+def regularize_masses(counts: FloatArray, strength: float) -> FloatArray:
     """Return equation 1 of the paper over all responses and the observed (s, x)."""
     total = counts.sum()
     supported = np.broadcast_to(counts.sum(axis=0) > 0, counts.shape)

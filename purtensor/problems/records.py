@@ -6,7 +6,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
-from purtensor.problems.named import NamedProblem, Target, numbered_domain, require_room
+from purtensor.problems.named import NamedProblem, Target, number_domain, require_room
 from purtensor.tables.grouping import distinct_keys, profile_keys
 
 _SURPLUS = 1.08
@@ -46,7 +46,7 @@ def records_problem(
         name=name,
         kind="records",
         description=f"{profiles} profiles out of {categories}^{attributes}, {len(pairs)} two-way marginals",
-        domain=numbered_domain([f"x{i + 1}" for i in range(attributes)], (categories,) * attributes),
+        domain=number_domain([f"x{i + 1}" for i in range(attributes)], (categories,) * attributes),
         masses=weights,
         targets=tuple(_pair_target(goal, codes, pair, categories) for pair in pairs),
         codes=codes,

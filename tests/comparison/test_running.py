@@ -105,14 +105,14 @@ def test_compare__what_cannot_be_handed_to_processes_has_failed() -> None:
 
 
 def test_compare__an_answer_that_fails_ends_its_problem_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = Question.answered
+    plain = Question.with_answer
 
-    def answered(self: Question) -> Question:
+    def with_answer(self: Question) -> Question:
         if self.name == "haberman":
             raise ArithmeticError("no answer")
         return plain(self)
 
-    monkeypatch.setattr(Question, "answered", answered)
+    monkeypatch.setattr(Question, "with_answer", with_answer)
     with ThreadPoolExecutor(2) as threads:
         compared = pt.compare(["haberman", "staircase"], ["project"], repetitions=1, executor=threads)
     assert endings(compared) == {("haberman", "project"): "failed", ("staircase", "project"): "converged on face"}

@@ -10,7 +10,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.comparison.certified import time_to_certified
-from purtensor.comparison.statistics import growth, paired
+from purtensor.comparison.statistics import compare_pairs, growth
 
 
 def runs_of(columns, sizes=None):
@@ -26,7 +26,9 @@ def runs_of(columns, sizes=None):
 
 def test_paired__all_of_n_pairs_on_one_side_have_the_exact_p_value():
     base = np.linspace(1.0, 2.0, 8)
-    found = paired(runs_of({"one": base, "two": base * np.linspace(1.1, 3.0, 8), "same": base}), "one", "seconds")
+    found = compare_pairs(
+        runs_of({"one": base, "two": base * np.linspace(1.1, 3.0, 8), "same": base}), "one", "seconds"
+    )
     two, same = found.itertuples()
     assert (two.solver, two.problems, two.better) == ("two", 8, 0)
     assert two.p == pytest.approx(2 / 2**8)  # one test only: "same" never differs, and has none
@@ -39,7 +41,7 @@ def test_paired__all_of_n_pairs_on_one_side_have_the_exact_p_value():
 def test_paired__p_values_are_raised_for_several_solvers():
     base = np.linspace(1.0, 2.0, 8)
     columns = {"one": base, "two": base * np.linspace(1.1, 3.0, 8), "three": base * np.linspace(1.1, 3.0, 8)}
-    assert paired(runs_of(columns), "one", "seconds")["p"].tolist() == pytest.approx([4 / 2**8] * 2)
+    assert compare_pairs(runs_of(columns), "one", "seconds")["p"].tolist() == pytest.approx([4 / 2**8] * 2)
 
 
 def test_growth__is_the_power_of_the_size():

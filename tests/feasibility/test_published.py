@@ -14,7 +14,7 @@ import purtensor as pt
 from purtensor._typing import FloatArray
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.farkas import spread_whole
-from purtensor.problems.named import NamedProblem, numbered_domain
+from purtensor.problems.named import NamedProblem, number_domain
 from purtensor.problems.pur import pur_targets
 
 ADULT = ["income", "gender", "race", "age_group", "workclass", "education"]
@@ -75,7 +75,7 @@ def cheapest_transport(costs: FloatArray, slab: FloatArray) -> float:
 def test_c_hard2__its_prefixes_are_feasible_though_a_program_says_otherwise(slabs: int) -> None:
     masses = pt.problems.load("c_hard2").masses[:, :, :slabs]
     masses = np.ascontiguousarray(masses / masses.sum())
-    domain = numbered_domain(("y", "s", "x"), masses.shape)
+    domain = number_domain(("y", "s", "x"), masses.shape)
     problem = NamedProblem(f"prefix of {slabs}", "pur", "a prefix of c_hard2", domain, masses, pur_targets(masses))
     diagnosis = pt.diagnose(problem.reference, problem.constraints)
     assert (diagnosis.verdict, diagnosis.exact) == ("interior", "rational")

@@ -8,7 +8,7 @@ import xarray as xr
 
 import purtensor as pt
 from benchmarks.atlas import SEEDS, Spectrum, counts_of, grid
-from purtensor.problems.pur import regularized_masses
+from purtensor.problems.pur import regularize_masses
 from purtensor.studies.atlas import GRID, PATH, atlas, laws, powers
 
 TOLD = atlas()
@@ -28,7 +28,7 @@ def test_atlas__comes_out_again_and_is_what_predict_says(number):
     point = next(point for place, point in enumerate(grid()) if place == number)
     row = TOLD.iloc[number]
     assert all(row[name] == value for name, value in point.items())
-    f = regularized_masses(counts_of(point), point["strength"])
+    f = regularize_masses(counts_of(point), point["strength"])
     f /= f.sum()
     spectrum = Spectrum(f)
     p = spectrum.projection()

@@ -11,7 +11,7 @@ from purtensor._threads import VARIABLE
 from purtensor.kernels.ipf import grouped_sweeps as kernels
 from purtensor.kernels.ipf.steps import COPIES
 from purtensor.kernels.simd import WIDTH
-from purtensor.problems.named import NamedProblem, marginal_targets, numbered_domain
+from purtensor.problems.named import NamedProblem, marginal_targets, number_domain
 from purtensor.solving.iterate import Budget, Iterate, iterate_at, starting_potentials
 from purtensor.solving.problem import build_problem
 from purtensor.solving.solvers.ipf import grouping as merging
@@ -41,7 +41,7 @@ def dense(sizes, scopes, seed=1, zeros=0.0):
     masses, goal = masses * support, goal * support / goal[support].sum()
     names = [f"x{axis}" for axis in range(len(sizes))]
     return arrays_of(
-        NamedProblem("drawn", "dense", "", numbered_domain(names, sizes), masses, marginal_targets(goal, scopes))
+        NamedProblem("drawn", "dense", "", number_domain(names, sizes), masses, marginal_targets(goal, scopes))
     )
 
 
