@@ -328,6 +328,7 @@ class Moody:
             self.runs += 1
             if self.runs > 2 and self.runs % 3 == 0:
                 raise ArithmeticError
+        time.sleep(2e-3)  # shorter runs would be repeated within a round, and each round would fail
         return pt.Newton().step(problem, iterate, budget)
 
 
