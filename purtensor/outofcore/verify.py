@@ -52,13 +52,15 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
         raise InvalidOptionError(f"result must be a Projection of a stored table, got one of {type(evidence)}")
     domain, scopes = result.reference.domain, evidence.scopes
     sums = Sums()
+    # as in memory, the total of the first constraint is the unit of all figures
+    total = float(sum(values.sum() for _, values in targets_of(result.constraints[0]).profiles()))
     proved = ProvedZeros(result, evidence)
     emptied: list[BoolArray] = []
     for piece in evidence.pieces(result.table):
         empty = proved.of(piece)
         emptied.append(empty)
         for one in split_piece(piece, empty):
-            add_piece(sums, one, domain, scopes)
+            add_piece(sums, one, domain, scopes, total)
     by_proofs = np.concatenate(emptied)
     holds = proved.hold()
     if by_proofs.any() and not holds:

@@ -145,6 +145,20 @@ class Evidence:
         return float(finite.max()) if len(finite) else 0.0
 
 
+def spacing_of(total: float) -> np.longdouble:
+    """Return how much rounding may change tiny masses, for any power of two that scaled them."""
+    # twice float64's least spacing, 2^-1074, or what that became when the masses were scaled back
+    return np.longdouble(2.0) ** -1073 * max(1.0, total)
+
+
+def measure_membership(masses: FloatArray, members: LongArray, total: float) -> float:
+    """Return the largest relative distance of positive masses to the members of the family, but for such rounding."""
+    if not np.all(np.isfinite(members) & (members > 0)):
+        return float("inf")
+    apart = np.abs(masses.astype(np.longdouble) - members) - spacing_of(total)
+    return float((np.maximum(apart, 0) / members).max(initial=0))
+
+
 def gather(claims: Claims) -> Evidence:
     """Return the evidence in the tables of a result.
 

@@ -14,7 +14,7 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
-from purtensor.verification.evidence import LongArray
+from purtensor.verification.evidence import LongArray, measure_membership, spacing_of
 from purtensor.verification.stored import hash_rows
 
 _ZERO = np.longdouble(0)
@@ -73,15 +73,15 @@ class Sums:
     reference: Fingerprint = (0, 0)
 
 
-def add_piece(sums: Sums, piece: Piece, domain: Domain, scopes: Sequence[Sequence[str]]) -> None:
-    """Add the profiles of a piece to the sums."""
+def add_piece(sums: Sums, piece: Piece, domain: Domain, scopes: Sequence[Sequence[str]], total: float) -> None:
+    """Add the profiles of a piece to the sums; `total` is that of the targets."""
     exponents, listed = _spread(piece, domain, scopes)
     masses = piece.masses.astype(np.longdouble)
     with np.errstate(over="ignore", under="ignore"):
         members = piece.reference.astype(np.longdouble) * np.exp(exponents)
     sums.strays += int(np.count_nonzero(~listed & (masses > 0)))
-    # 2^-1075 is half the least float64: a member below it rounds to 0 and is no loss
-    sums.lost += int(np.count_nonzero(listed & (masses == 0) & (members > np.longdouble(2.0) ** -1075)))
+    # a member that rounds to 0 is no loss
+    sums.lost += int(np.count_nonzero(listed & (masses == 0) & (members > spacing_of(total))))
     on = listed & (masses > 0)
     p, f = masses[on], members[on]
     sums.mass += p.sum()
@@ -90,10 +90,7 @@ def add_piece(sums: Sums, piece: Piece, domain: Domain, scopes: Sequence[Sequenc
     with np.errstate(divide="ignore"):
         # not divided by the totals, which are known only after the last piece
         sums.weighed_logarithms += (p * np.log(p / given[on])).sum()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # NaN would get lost in Python's max
-        farthest = float(np.abs(p / f - 1).max(initial=0))
-    sums.membership = max(sums.membership, farthest) if np.isfinite(farthest) else np.inf
+    sums.membership = max(sums.membership, measure_membership(piece.masses[on], f, total))
     finite = [np.abs(rows.potentials[np.isfinite(rows.potentials)]).max(initial=0) for rows in piece.rows]
     sums.largest_potential = max(sums.largest_potential, *map(float, finite))
     sums.reference = join_fingerprints(sums.reference, fingerprint(piece.codes, piece.reference))

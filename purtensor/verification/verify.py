@@ -11,7 +11,7 @@ import numpy as np
 from purtensor._printing import Shown
 from purtensor._typing import BoolArray
 from purtensor.verification.bounds import prove
-from purtensor.verification.evidence import Claims, Evidence, LongArray, gather
+from purtensor.verification.evidence import Claims, Evidence, LongArray, gather, measure_membership, spacing_of
 from purtensor.verification.exact import Figures, enclose
 from purtensor.verification.implied_zeros import Emptied, find_emptied
 from purtensor.verification.mixed import measure_mixed
@@ -143,7 +143,8 @@ def _measure(evidence: Evidence, members: LongArray, lost: Emptied) -> Figures:
     """Return the figures in extended precision."""
     with np.errstate(all="ignore"):
         proof = prove(evidence, lost)
-    membership = _membership(evidence, members)
+    on = evidence.masses > 0
+    membership = measure_membership(evidence.masses[on], members[on], evidence.total) if on.any() else float("inf")
     distances = proof.bound, proof.tv_bound, proof.log_ratio_bound
     return Figures(*_residuals(evidence), membership, *distances, proof.keeps_named)
 
@@ -173,15 +174,6 @@ def _residuals(evidence: Evidence) -> tuple[float, float]:
     return max(float(miss.max()) for miss in misses), max(float(miss.sum()) for miss in misses)
 
 
-def _membership(evidence: Evidence, members: LongArray) -> float:
-    """Return the largest relative distance to the family where the table has mass."""
-    on = evidence.masses > 0
-    masses, members = evidence.masses[on].astype(np.longdouble), members[on]
-    if not len(masses) or not np.all(np.isfinite(members) & (members > 0)):
-        return float("inf")
-    return float((np.maximum(np.abs(masses - members) - _spacing(evidence), 0) / members).max())
-
-
 def _check_support(evidence: Evidence, lost: Emptied, underflowed: BoolArray) -> tuple[bool, list[str]]:
     failures = []
     if evidence.stray:
@@ -196,13 +188,7 @@ def _check_support(evidence: Evidence, lost: Emptied, underflowed: BoolArray) ->
 
 def _underflows(evidence: Evidence, members: LongArray) -> BoolArray:
     """Return where a member of the family is positive but no positive float64."""
-    return np.asarray(np.isfinite(evidence.exponents) & (members <= _spacing(evidence)))
-
-
-def _spacing(evidence: Evidence) -> np.longdouble:
-    """Return how much rounding may change tiny masses, for any power of two that scaled them."""
-    # twice float64's least spacing, 2^-1074, or what that became when the masses were scaled back
-    return np.longdouble(2.0) ** -1073 * max(1.0, evidence.total)
+    return np.asarray(np.isfinite(evidence.exponents) & (members <= spacing_of(evidence.total)))
 
 
 def find_unconfirmed(result: Claims, largest_potential: float, found: Figures, divergence: float) -> list[str]:

@@ -99,12 +99,13 @@ def test_log_ratio_bound__on_disk_is_about_the_rows_that_the_result_names(seed, 
 
 
 @pytest.mark.slow
-def test_verify__confirms_a_result_on_disk_whose_table_has_another_total(monkeypatch):
-    """By 4e-14, half the square of which is more than the divergence from the answer."""
+@pytest.mark.parametrize(("seed", "family"), [(720020800, "PUR"), (830002000, "nearly dependent")])
+def test_verify__confirms_results_on_disk_with_another_total_and_with_denormal_masses(seed, family, monkeypatch):
+    """The total is off by 4e-14, half whose square is more than the divergence; a mass of 1e-313 lacks digits."""
     pytest.importorskip("zarr")
     monkeypatch.setattr("os.fsync", lambda _: None)
     counts = Counts()
-    attack_on_disk(720020800, counts, "PUR")
+    attack_on_disk(seed, counts, family)
     assert counts.converged == 1
     assert not counts.refused
 
