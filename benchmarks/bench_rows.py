@@ -10,7 +10,7 @@ import purtensor as pt
 from benchmarks.runs import Brief, skip_unless_heavy
 from purtensor._typing import FloatArray
 from purtensor.constraints.rows import RowBlock
-from purtensor.fairness.parity_violation import parity_violation
+from purtensor.fairness.disparity import parity_violation
 from purtensor.solving.dual.answer import answer
 from purtensor.solving.dual.question import Question
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -65,7 +64,7 @@ def best_assignment(masses: FloatArray, gains: FloatArray, rates: FloatArray) ->
     flow.meet(wanted)
     shares = flow.moved / flow.moved.sum(axis=1, keepdims=True)
     gain = float((flow.masses[:, None] * shares * gains).sum())
-    prices = _prices(flow.moved, gains)
+    prices = _find_prices(flow.moved, gains)
     # notes/fair_decisions.md, equation 4
     bound = float(flow.masses @ (gains + prices).max(axis=1) - wanted @ prices)
     return Assignment(shares, gain, max(0.0, bound - gain))
@@ -109,22 +108,20 @@ class _Flow:
     def meet(self, wanted: FloatArray) -> None:
         """Move mass until each category has what is wanted."""
         surplus = self.moved.sum(axis=0) - wanted
-        for _ in range(self._most_moves()):
+        profiles, categories = self.gains.shape
+        # each move empties a profile's place, or settles a category
+        for _ in range(100 + 4 * profiles * categories**2):
             if surplus.max() <= _ROUNDING:
                 return
-            path = self._cheapest_path(surplus)
-            amount = min(surplus[path[0]], -surplus[path[-1]], *(self._movable(step) for step in _steps(path)))
-            for step in _steps(path):
+            path = self._find_path(surplus)
+            amount = min(surplus[path[0]], -surplus[path[-1]], *(self._movable(step) for step in pairwise(path)))
+            for step in pairwise(path):
                 self._move(step, amount)
             surplus[path[0]] -= amount
             surplus[path[-1]] += amount
         raise NotConvergedError("the fair decisions could not be computed: the masses differ too much in size")
 
-    def _most_moves(self) -> int:
-        profiles, categories = self.gains.shape
-        return int(100 + 4 * profiles * categories**2)  # each move empties a profile's place, or settles a category
-
-    def _cheapest_path(self, surplus: FloatArray) -> list[int]:
+    def _find_path(self, surplus: FloatArray) -> list[int]:
         """Return the categories on the cheapest way from one that has too much to one that has too little."""
         categories = len(surplus)
         losses = {pair: top[0] for pair in self.heaps if (top := self._top(pair)) is not None}
@@ -162,11 +159,7 @@ class _Flow:
                 heapq.heappush(self.heaps[other, target], (loss, profile))
 
 
-def _steps(path: Sequence[int]) -> list[tuple[int, int]]:
-    return list(pairwise(path))
-
-
-def _prices(moved: FloatArray, gains: FloatArray) -> FloatArray:
+def _find_prices(moved: FloatArray, gains: FloatArray) -> FloatArray:
     """Return prices u by which each profile is where gain + price is largest, as far as there are such prices."""
     categories = gains.shape[1]
     apart = np.zeros((categories, categories))

@@ -13,8 +13,9 @@ from purtensor._printing import draw
 from purtensor._typing import Attributes, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import NotConvergedError
+from purtensor.fairness.disparity import parity_violation
 from purtensor.fairness.grid import check_steps, dataset_along, pairs_of, roles_beside, solve_steps
-from purtensor.fairness.parity_violation import least_violating, parity_violation
+from purtensor.fairness.proxies import least_violating
 from purtensor.fairness.pur import pur
 from purtensor.fairness.roles import Roles
 from purtensor.fairness.slacks import Slacks

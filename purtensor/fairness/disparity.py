@@ -15,6 +15,7 @@ from purtensor.fairness.roles import roles_of
 from purtensor.information import divergence, kl_divergence
 from purtensor.tables.coded import dense_table, is_sparse, sparse_table
 from purtensor.tables.domain import Domain
+from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.marginal import marginal
 from purtensor.tables.store.pairs import pair_batches
 from purtensor.tables.store.table import StoredTable
@@ -83,6 +84,30 @@ def disparity_ratio(
     0.5
     """
     return _compare(p, response, protected, reference, _ratio, "disparity ratio")
+
+
+def parity_violation(p: Table | StoredTable, *, response: str, protected: Attributes) -> float:
+    """Return the sum of |p(y, s) - p(y) p(s)| over all y and s, of the table divided by its total: 0 means parity.
+
+    Raises
+    ------
+    UnknownAttributeError
+        The table has no such attribute.
+    InvalidOptionError
+        Not one response, no protected attribute, or one that is both.
+
+    Examples
+    --------
+    >>> import purtensor as pt
+    >>> from purtensor.fairness.disparity import parity_violation
+    >>> p = pt.tabulate({"hired": ["no", "yes", "yes", "no"], "sex": ["f", "f", "m", "m"]}, weights=[3, 1, 2, 2])
+    >>> parity_violation(p, response="hired", protected="sex")
+    0.25
+    """
+    roles = roles_of(p, response, protected)
+    masses = ResponseTable.of(p, roles.response, roles.protected).masses
+    joint = masses / exact_sum(masses.reshape(-1))
+    return exact_sum(np.abs(joint - np.outer(joint.sum(axis=1), joint.sum(axis=0))).reshape(-1))
 
 
 def utility_error(

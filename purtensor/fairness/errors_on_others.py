@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +13,7 @@ from purtensor.errors import InvalidOptionError, UnknownCategoryError
 from purtensor.fairness.response_table import find_profile
 from purtensor.fairness.roles import roles_of
 from purtensor.inference.delta_method import StandardErrors
-from purtensor.kernels.sums import group_sums
 from purtensor.tables.coded import encode, sparse_table
-from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginal
 from purtensor.tables.profile_lookup import lookup
@@ -79,17 +76,32 @@ def errors_on_others(
     total = float(np.asarray(people.values).sum()) if size is None else size
     if not (is_number(total) and total > 0):
         raise InvalidOptionError(f"size must be a number of people of at least 1, got {size!r}")
-    prediction = _Prediction.of(errors, people, response, protected, float(total))
-    responses, groups = len(prediction.responses), len(prediction.groups[0])
-    base = find_profile(prediction.domain.select(prediction.domain.attributes[1:]), prediction.groups, reference)
-    found = np.zeros((responses, groups))
-    for y in range(responses):
-        of_base = prediction.predict(y, base)
-        for s in range(groups):
-            if s != base:
-                found[y, s] = _error(errors, prediction.predict(y, s), of_base, ratio)
-    codes = [np.repeat(prediction.responses, groups), *(np.tile(code, responses) for code in prediction.groups)]
-    return sparse_table(prediction.domain, codes, found.reshape(-1), name="standard_error")
+    own, kept = errors.coded, errors.labelled.profiles
+    roles = roles_of(own.domain, response, protected)
+    predictors = (*roles.protected, *roles.unprotected)
+    domain = own.domain.select((response, *roles.protected))
+    # of each profile of q: its response, and the number of its predictor profile
+    y, *columns = (column[kept] for column in own.columns((response, *predictors)))
+    place, known = group_profiles(columns, own.domain.select(predictors).sizes)
+    others = encode(marginal(people, predictors))
+    theirs = translate_codes(others, own.domain.select(predictors))
+    strange = [name for name, code in zip(roles.protected, theirs, strict=False) if code.min() < 0]
+    if strange:
+        raise UnknownCategoryError(f"the people have a category of {strange[0]} that the data do not have")
+    group, groups = group_profiles(theirs[: len(roles.protected)], domain.sizes[1:])
+    base = find_profile(domain.select(roles.protected), groups, reference)
+    # where q has the predictor profiles of the people, or -1
+    at, count = lookup(known, theirs), len(groups[0])
+    responses, scale = np.unique(y), float(total) / others.total
+    found = np.zeros((len(responses), count))
+    for row, code in enumerate(responses):
+        predicted = [
+            _predict(errors.influence.q, y == code, place, at[group == s], others.values[group == s], scale)
+            for s in range(count)
+        ]
+        found[row] = [0.0 if s == base else _error(errors, predicted[s], predicted[base], ratio) for s in range(count)]
+    codes = [np.repeat(responses, count), *(np.tile(column, len(responses)) for column in groups)]
+    return sparse_table(domain, codes, found.reshape(-1), name="standard_error")
 
 
 class _Predicted(NamedTuple):
@@ -108,7 +120,36 @@ class _Predicted(NamedTuple):
     variance: float
 
 
+def _predict(
+    q: FloatArray, is_y: BoolArray, place: IntArray, at: IntArray, masses: FloatArray, scale: float
+) -> _Predicted:
+    """Return what is predicted of one response for one group of people (notes/standard_errors.md, equation 8).
+
+    Parameters
+    ----------
+    q, is_y, place
+        Of each profile of q: its mass, whether it has the response, and the number of its predictor profile.
+    at, masses
+        Of each predictor profile of the group: its number in q or -1, and its mass.
+    scale
+        The number of people per unit of these masses.
+    """
+    of_place = np.bincount(place, q)
+    conditional = np.bincount(place, q * is_y) / of_place
+    whole = float(q[is_y].sum())
+    weights, seen = masses / masses.sum(), at >= 0
+    # unseen profiles are predicted by q(y), as predict does with unseen="marginal"
+    given = np.where(seen, conditional[at], whole)
+    value = float(weights @ given)
+    share = np.bincount(at[seen], weights[seen], len(of_place)) / of_place
+    gradient = share[place] * (is_y - conditional[place])
+    # q(y) varies, too, in what is predicted of the unseen
+    gradient += float(weights[~seen].sum()) * (is_y - whole)
+    return _Predicted(value, gradient, float(weights @ (given - value) ** 2) / (scale * float(masses.sum())))
+
+
 def _error(errors: StandardErrors, one: _Predicted, other: _Predicted, ratio: bool) -> float:
+    """Return the standard error of the difference, or the ratio, of two predictions."""
     if not ratio:
         gradient, variance = one.gradient - other.gradient, one.variance + other.variance
     elif other.value > 0:
@@ -121,84 +162,3 @@ def _error(errors: StandardErrors, one: _Predicted, other: _Predicted, ratio: bo
     # from derivatives by q to those by the data (notes/standard_errors.md, equations 5 and 6)
     derivative = errors.influence.of(gradient)
     return float(np.sqrt(max(0.0, errors.influence.covariance(derivative, derivative, errors.size)) + variance))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Prediction:
-    """The profiles of q and the people, matched.
-
-    Attributes
-    ----------
-    domain
-        Of response and protected attributes; `responses` and `groups` are the codes of those that occur.
-    q, y, place
-        Of each profile of q: its mass, its response, and the number of its predictor profile.
-    of_place
-        The mass of each predictor profile of q.
-    people, of_people, at
-        Of each predictor profile of the people: mass, number of the protected profile, and where q has it, or -1.
-    size
-        How many people there are.
-    """
-
-    domain: Domain
-    responses: IntArray
-    groups: tuple[IntArray, ...]
-    q: FloatArray
-    y: IntArray
-    place: IntArray
-    of_place: FloatArray
-    people: FloatArray
-    of_people: IntArray
-    at: IntArray
-    size: float
-
-    @classmethod
-    def of(
-        cls, errors: StandardErrors, people: Table, response: str, protected: Attributes, size: float
-    ) -> _Prediction:
-        own, kept = errors.coded, errors.labelled.profiles
-        roles = roles_of(own.domain, response, protected)
-        (y,) = (column[kept] for column in own.columns((response,)))
-        predictors = [name for name in own.domain.attributes if name != response]
-        columns = [column[kept] for column in own.columns(predictors)]
-        place, known = group_profiles(columns, own.domain.select(predictors).sizes)
-        others = encode(marginal(people, predictors))
-        theirs = translate_codes(others, own.domain.select(predictors))
-        of_group = [theirs[predictors.index(name)] for name in roles.protected]
-        strange = [name for name, code in zip(roles.protected, of_group, strict=True) if code.min() < 0]
-        if strange:
-            raise UnknownCategoryError(f"the people have a category of {strange[0]} that the data do not have")
-        of_people, groups = group_profiles(of_group, own.domain.select(roles.protected).sizes)
-        q = errors.influence.q
-        return cls(
-            own.domain.select((response, *roles.protected)),
-            responses=np.unique(y),
-            groups=groups,
-            q=q,
-            y=y,
-            place=place,
-            of_place=group_sums(q, place, len(known[0])),
-            people=others.values,
-            of_people=of_people,
-            at=lookup(known, theirs),
-            size=size,
-        )
-
-    def predict(self, y: int, group: int) -> _Predicted:
-        """Return what is predicted of one response for one group (notes/standard_errors.md, equation 8)."""
-        is_y: BoolArray = self.y == self.responses[y]
-        conditional = np.bincount(self.place, self.q * is_y, len(self.of_place)) / self.of_place
-        whole = float(self.q[is_y].sum())
-        rows = np.flatnonzero(self.of_people == group)
-        weights = self.people[rows] / self.people[rows].sum()
-        seen = self.at[rows] >= 0
-        # unseen profiles are predicted by q(y), as predict does with unseen="marginal"
-        given = np.where(seen, conditional[self.at[rows]], whole)
-        value = float(weights @ given)
-        of_place = np.bincount(self.at[rows][seen], weights[seen], len(self.of_place)) / self.of_place
-        gradient = of_place[self.place] * (is_y - conditional[self.place])
-        # q(y) varies, too, in what is predicted of the unseen
-        gradient += float(weights[~seen].sum()) * (is_y - whole)
-        asked = self.size * float(self.people[rows].sum() / self.people.sum())
-        return _Predicted(value, gradient, float(weights @ (given - value) ** 2) / asked)

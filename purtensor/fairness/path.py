@@ -9,8 +9,8 @@ import xarray as xr
 
 from purtensor._typing import Attributes, Table
 from purtensor.constraints.marginals import Constraints, as_constraints
+from purtensor.fairness.disparity import parity_violation
 from purtensor.fairness.grid import check_steps, dataset_along, pairs_of, roles_beside, solve_steps
-from purtensor.fairness.parity_violation import parity_violation
 from purtensor.fairness.pur import pur
 from purtensor.information import entropy, kl_divergence
 from purtensor.projection.interruption import interrupting

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast, overload
 
@@ -10,16 +12,16 @@ import numpy as np
 from purtensor._options import check_choice
 from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, UnknownAttributeError, UnknownCategoryError
-from purtensor.fairness.predict_stored import shares_of, write_prediction
 from purtensor.kernels.sums import group_sums
-from purtensor.tables.coded import CodedTable, describe_profile, encode, is_sparse, like_sorted
+from purtensor.tables.coded import CodedTable, describe_profile, encode, is_sparse, like_sorted, sparse_table
 from purtensor.tables.domain import Domain, as_attributes
 from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.marginal import marginal, marginalize
 from purtensor.tables.memory import require_memory
 from purtensor.tables.profile_lookup import lookup
-from purtensor.tables.store.pairs import Read
-from purtensor.tables.store.table import StoredTable, match_stored
+from purtensor.tables.store.open_store import TableWriter
+from purtensor.tables.store.pairs import ROWS_AT_ONCE, Read, hash_rows
+from purtensor.tables.store.table import StoredTable, match_stored, require_mass
 from purtensor.tables.translate import category_map, translate_codes
 
 _UNSEEN = ("raise", "marginal", "drop")
@@ -76,8 +78,8 @@ def predict(
     predictors = _predictors(Read(q).domain, Read(test).domain, response)
     responses = marginal(q, response) if unseen == "marginal" else None
     if isinstance(test, StoredTable):
-        shares = shares_of(q, test, predictors)
-        return write_prediction((_predict_in_memory(*pair, response, unseen, responses) for pair in shares), test)
+        shares = _read_shares(q, test, predictors)
+        return _write_prediction((_predict_in_memory(*pair, response, unseen, responses) for pair in shares), test)
     return _predict_in_memory(match_stored(cast(StoredTable, q), test, predictors), test, response, unseen, responses)
 
 
@@ -203,3 +205,59 @@ def _refuse(pairing: _Pairing, model: CodedTable) -> NoReturn:
             raise UnknownCategoryError(f"q does not list {name}={categories[strange[0]]}: {extent}; {advice}")
     first = describe_profile(pairing.domain, [column[unseen[0]] for column in pairing.codes])
     raise UnknownCategoryError(f"q has no mass at ({first}): {extent}; {advice}")
+
+
+def _read_shares(q: Table | StoredTable, test: StoredTable, predictors: Sequence[str]) -> Iterator[tuple[Table, Table]]:
+    """Yield q and test on the predictor profiles of one share of them all, in memory, together all of test.
+
+    Raises
+    ------
+    InvalidTableError
+        One of them, on disk, has no mass.
+    """
+    for table in (q, test):
+        if isinstance(table, StoredTable):
+            require_mass(table)
+    one, other = Read(q), Read(test)
+    passes = max(1, -(-(one.profiles + other.profiles) // ROWS_AT_ONCE))
+    for share in range(passes):
+        people = _read_share(other, other.domain, predictors, passes, share)
+        if people.size:
+            yield _read_share(one, other.domain, predictors, passes, share), people
+
+
+def _read_share(read: Read, onto: Domain, predictors: Sequence[str], passes: int, share: int) -> Table:
+    """Return the profiles whose predictor profile, in the categories of `onto`, is of a share."""
+    domain = read.domain
+    maps = [category_map(domain.select([name]).categories[0], onto.select([name]).categories[0]) for name in predictors]
+    where = [domain.position(name) for name in predictors]
+    columns: list[Sequence[IntArray]] = []
+    values: list[FloatArray] = []
+    for codes, masses in read.pieces():
+        # in the categories of `onto`, so that q and test put a predictor profile into the same share
+        keys = hash_rows([mapping[codes[k]] for k, mapping in zip(where, maps, strict=True)])
+        taken = keys % np.uint64(passes) == share
+        columns.append([code[taken] for code in codes])
+        values.append(masses[taken])
+    joint = [np.concatenate(column) for column in zip(*columns, strict=True)]
+    return sparse_table(domain, joint, np.concatenate(values))
+
+
+def _write_prediction(pieces: Iterator[Table], test: StoredTable) -> StoredTable:
+    """Return the predictions for shares of a population as one stored table, in its workspace."""
+    test.workspace.mkdir(parents=True, exist_ok=True)
+    writer: TableWriter | None = None
+    try:
+        for piece in pieces:
+            coded = encode(piece, allow_empty=True)
+            if writer is None:
+                path = test.workspace / f"prediction-{secrets.token_hex(8)}.zarr"
+                writer = TableWriter(path, coded.domain, chunk=test.chunk)
+            writer.append(coded.codes, coded.values)
+        if writer is None:
+            raise AssertionError("unreachable: an empty population is refused before")
+        return writer.close()
+    except BaseException:
+        if writer is not None:
+            writer.abandon()
+        raise

@@ -12,15 +12,20 @@ import pandas as pd
 
 from purtensor._options import is_count
 from purtensor._typing import Attributes, Table
+from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError
-from purtensor.fairness.parity_violation import least_violating
 from purtensor.fairness.pur import pur
 from purtensor.fairness.roles import Roles, roles_of
 from purtensor.feasibility.verdict import Verdict
 from purtensor.projection.diagnose import diagnose
 from purtensor.projection.interruption import interrupting, what_is_missing
 from purtensor.projection.project import project
+from purtensor.projection.relax import relax
+from purtensor.projection.relaxation import Relaxation
 from purtensor.tables.marginal import marginal
+
+_STRENGTH_WITHOUT_END = 1e5
+"""Nats per unit of violation: a price so high that no avoidable violation is left."""
 
 # those of 25 predictors
 _MOST_PAIRS = 300
@@ -166,3 +171,9 @@ def cost_of_parity(f: Table, roles: Roles, names: tuple[str, ...]) -> ParityCost
     cut = diagnosis.smallest_violation() if is_binary else None
     violation = least_violating(part, conditions).misses_l1[0] if cut is None else cut.value
     return ParityCost(names, diagnosis.verdict, violation, math.inf)
+
+
+def least_violating(f: Table, conditions: tuple[Marginal, ...]) -> Relaxation:
+    """Return the distribution nearest to f among those that miss the first condition, parity, by the least in L1."""
+    with interrupting():
+        return relax(f, conditions, soft=0, penalty="l1", strength=_STRENGTH_WITHOUT_END)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from purtensor.tables.domain import Domain
 from purtensor.tables.factorize import plain_index
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginalize
+
+_Row: TypeAlias = tuple[str, tuple[int, ...], tuple[int, float], tuple[int, float]]
+"""A row in words, its responses, and the two groups that it compares, by number, each with its coefficient."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -119,7 +122,7 @@ def ratio_parity(
             group = describe_profile(domain, [c[other] for c in s])
             label = f"{describe_profile(coded.domain.select([name]), [y])}, {group}"
             # the condition times f(s), which makes it linear in q: q(y, s) - at_least f(s) / f(s0) q(y, s0) >= 0
-            rows.append(_Row(label, ((y,), other, 1.0), ((y,), base, -float(at_least) * of_s[other] / of_s[base])))
+            rows.append((label, (y,), (other, 1.0), (base, -float(at_least) * of_s[other] / of_s[base])))
     what = f"rates of {name} at least {at_least:g} of those of {describe_profile(domain, [c[base] for c in s])}"
     return _compare_rates(what, coded, roles, roles.protected, s, rows)
 
@@ -176,7 +179,7 @@ def monotone(
         for cut in range(1, len(categories)):
             ys = tuple(range(cut, len(categories)))
             label = f"{response}>={categories[cut]}, {describe_profile(domain, [column[low + 1] for column in a])}"
-            rows.append(_Row(label, (ys, low + 1, sign * ratio), (ys, low, -sign)))
+            rows.append((label, ys, (low + 1, sign * ratio), (low, -sign)))
     if not rows:
         raise InvalidOptionError(
             f"fewer than two categories of {along!r} have mass, or {response!r} has only one category"
@@ -185,29 +188,17 @@ def monotone(
     return _compare_rates(what, coded, roles, groups, a, rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A row in words, and twice: some responses, a group's number, and their coefficient."""
-
-    label: str
-    more: tuple[tuple[int, ...], int, float]
-    less: tuple[tuple[int, ...], int, float]
-
-
 def _compare_rates(
     what: str, coded: CodedTable, roles: Roles, groups: tuple[str, ...], codes: tuple[IntArray, ...], rows: list[_Row]
 ) -> RateComparison:
     """Return the rows, all to be at least 0, as a constraint."""
     entries = [
-        (number, y, group, value)
-        for number, row in enumerate(rows)
-        for ys, group, value in (row.more, row.less)
-        for y in ys
+        (number, y, group, value) for number, (_, ys, *terms) in enumerate(rows) for group, value in terms for y in ys
     ]
     row, y, group, values = (np.array(column) for column in zip(*entries, strict=True))
     attributes = (roles.response, *groups)
     dimension = "row" if "row" not in attributes else "row of rates"
-    labels = [row.label for row in rows]
+    labels = [label for label, *_ in rows]
     own = coded.domain.select(attributes)
     domain = Domain((dimension, *attributes), (plain_index(labels), *own.categories))
     table = sparse_table(domain, (row, y, *(column[group] for column in codes)), values, name="coefficient")

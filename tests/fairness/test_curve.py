@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize_scalar
 
 import purtensor as pt
-from purtensor.fairness.parity_violation import parity_violation
+from purtensor.fairness.disparity import parity_violation
 from tests.strategies import COSTLY, random_masses, table_from
 
 ADULT = {"response": "income", "protected": ["gender", "race"]}

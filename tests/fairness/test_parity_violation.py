@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 import purtensor as pt
-from purtensor.fairness.parity_violation import parity_violation
+from purtensor.fairness.disparity import parity_violation
 from tests import oracles
 from tests.strategies import cases
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.fairness.parity_violation import parity_violation
+from purtensor.fairness.disparity import parity_violation
 from purtensor.fairness.slacks import Slacks
 from purtensor.projection.relax import build_relaxation
 

@@ -27,7 +27,7 @@ def test_disparities__of_a_stored_table(pair):
 
 @pytest.fixture(params=[1 << 20, 60])
 def at_once(request, monkeypatch):
-    monkeypatch.setattr("purtensor.fairness.predict_stored.ROWS_AT_ONCE", request.param)
+    monkeypatch.setattr("purtensor.fairness.predict.ROWS_AT_ONCE", request.param)
 
 
 def asked(table, unseen):

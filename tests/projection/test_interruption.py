@@ -10,7 +10,7 @@ import pytest
 import purtensor as pt
 from purtensor.fairness import path as path_module
 from purtensor.fairness import proxies as proxies_module
-from purtensor.fairness.parity_violation import least_violating
+from purtensor.fairness.proxies import least_violating
 from purtensor.fairness.slacks import Slacks
 from purtensor.projection import marginal_question
 from purtensor.projection.interruption import interrupting, is_interrupted, require_uninterrupted, what_is_missing

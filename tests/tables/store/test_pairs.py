@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.fairness.parity_violation import parity_violation
+from purtensor.fairness.disparity import parity_violation
 from purtensor.tables.store import pairs as stored_pairs
 
 pytest.importorskip("zarr")
