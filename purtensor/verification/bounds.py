@@ -17,11 +17,11 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray
 from purtensor.verification.evidence import Evidence, LongArray
-from purtensor.verification.exact_sums import EPS, Rows
+from purtensor.verification.exact_sums import EPS, Rows, is_row, stack_rows
 from purtensor.verification.implied_zeros import Emptied
 from purtensor.verification.least_norm import MOST_DENSE, Solver, solvers
 from purtensor.verification.log_ratio import log_ratio_from, norm_of_projection
-from purtensor.verification.point import Point, is_row, reach_of_zeros, stack_rows
+from purtensor.verification.point import Point, reach_of_zeros
 from purtensor.verification.repair import Repair, Repaired, repair_of
 from purtensor.verification.series import excess, gap_terms
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from purtensor.errors import InvalidOptionError
 from purtensor.verification.bounds import DISAGREEMENT, Proof, prove
-from purtensor.verification.elimination import MOST_WORK, correct
+from purtensor.verification.elimination import MOST_WORK, correct, profiles_of
 from purtensor.verification.enclosures import Interval, exp_enclosure, float_above, log_enclosure, root_above
 from purtensor.verification.evidence import Evidence
 from purtensor.verification.implied_zeros import Emptied
@@ -49,15 +49,11 @@ class _Exact:
     ----------
     reference, masses, exponents
         One a profile: the reference, the table, and C^T t.
-    rows, targets
-        The profiles of every row that has any or a target, and its target.
     """
 
     reference: list[Fraction]
     masses: list[Fraction]
     exponents: list[Fraction]
-    rows: list[list[int]]
-    targets: list[Fraction]
 
 
 def enclose(evidence: Evidence, emptied: Emptied) -> Figures:
@@ -95,7 +91,7 @@ def enclose(evidence: Evidence, emptied: Emptied) -> Figures:
         proof = prove(evidence, emptied)
     distances = proof.bound, proof.tv_bound
     if emptied.is_full:  # else the divergence is infinite, and the distance bounded in extended precision
-        distances = _distances(evidence, problem, proof, family, membership)
+        distances = _distances(total, problem, proof, family, membership)
     return Figures(residual, residual_l1, float_above(membership), *distances, proof.log_ratio_bound, proof.keeps_named)
 
 
@@ -112,32 +108,22 @@ def _misses(evidence: Evidence, total: Fraction) -> list[list[Fraction]]:
 
 def _exact_problem(evidence: Evidence, total: Fraction) -> _Exact:
     on = np.flatnonzero(evidence.masses > 0)
-    rows: list[list[int]] = []
-    targets: list[Fraction] = []
     exponents = [_ZERO] * len(on)
     for block in evidence.blocks:
-        members: list[list[int]] = [[] for _ in block.targets]
-        potentials = block.potentials.tolist()
-        for profile, row in enumerate(block.row[on].tolist()):
-            members[row].append(profile)
-            exponents[profile] += Fraction(potentials[row])
-        for profiles, target in zip(members, block.targets.tolist(), strict=True):
-            # a row without profiles but with a target cannot be met, and must show up as a disagreement
-            if profiles or target > 0:
-                rows.append(profiles)
-                targets.append(Fraction(target) / total)
+        potentials = _fractions(block.potentials[block.row[on]])
+        exponents = [e + potential for e, potential in zip(exponents, potentials, strict=True)]
     if evidence.logarithms is not None:
         exponents = [e + log for e, log in zip(exponents, _fractions(evidence.logarithms[on]), strict=True)]
     reference = [value / total for value in _fractions(evidence.reference[on])]
     masses = [value / total for value in _fractions(evidence.masses[on])]
-    return _Exact(reference, masses, exponents, rows, targets)
+    return _Exact(reference, masses, exponents)
 
 
 def _distances(
-    evidence: Evidence, problem: _Exact, proof: Proof, family: list[Interval], membership: Fraction
+    total: Fraction, problem: _Exact, proof: Proof, family: list[Interval], membership: Fraction
 ) -> tuple[float, float]:
     """Return the bounds in divergence and in total variation; inf and 1 where nothing is proved."""
-    feasible = _feasible(evidence, problem, proof)
+    feasible = _meet_rows(total, proof)
     # the last term of equation 12 divides by 1 - membership
     if not feasible or membership >= 1:
         return float("inf"), 1.0
@@ -163,17 +149,21 @@ def _distances(
     return float_above(upper + 2 * tv * membership / (1 - membership)), float_above(tv)
 
 
-def _feasible(evidence: Evidence, problem: _Exact, proof: Proof) -> list[Fraction]:
+def _meet_rows(total: Fraction, proof: Proof) -> list[Fraction]:
     """Return a table next to that of the proof, which meets the independent rows exactly; empty if none was found."""
-    total = _sum(_fractions(evidence.blocks[0].targets))
     if not np.isfinite(proof.masses).all():
         return []
     # what clipping takes is met by the elimination that follows
-    near = [max(mass / total, _ZERO) for mass in _fractions(proof.masses)]
-    misses = [target - _sum(near[i] for i in row) for row, target in zip(problem.rows, problem.targets, strict=True)]
-    # the rows of both are in the same order; those that are named come first, as in what floats prove
-    served = proof.rows.served.tolist()
-    correction = correct([problem.rows[row] for row in served], [misses[row] for row in served], near)
+    near, rows = [max(mass / total, _ZERO) for mass in _fractions(proof.masses)], proof.rows
+    # a row without profiles but with a target cannot be met, and shows up as a disagreement
+    members = profiles_of(rows.index, len(rows.targets), np.arange(len(near)))
+    misses = [
+        target / total - _sum(near[i] for i in own)
+        for own, target in zip(members, _fractions(rows.targets), strict=True)
+    ]
+    # those that are named come first, as in what floats prove
+    served = rows.served.tolist()
+    correction = correct([members[row] for row in served], [misses[row] for row in served], near)
     for profile, value in correction.added.items():
         near[profile] += value
     # a negative mass is no table; targets that disagree by more than rounding have no projection

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from purtensor._typing import BoolArray, IntArray
-from purtensor.verification.evidence import LongArray
+from purtensor.verification.evidence import Block, Evidence, LongArray
 
 EPS = np.finfo(np.longdouble).eps
 """Twice the largest relative error of one rounding in extended precision."""
@@ -111,3 +111,27 @@ def _leading(values: LongArray, starts: IntArray, counts: IntArray) -> LongArray
     exponents = np.frexp(largest)[1] + np.frexp(counts + 2.0)[1] + 1
     power = np.repeat(np.ldexp(np.longdouble(1), exponents), counts)
     return np.asarray((values + power) - power)
+
+
+def stack_rows(evidence: Evidence, on: BoolArray) -> Rows:
+    """Return the rows that have a positive target or a profile."""
+    index, targets, constraint, named, offset = [], [], [], [], 0
+    for number, block in enumerate(evidence.blocks):
+        kept = is_row(block, on)
+        place = np.cumsum(kept) - 1 + offset
+        index.append(place[block.row[on]])
+        targets.append(block.targets[kept].astype(np.longdouble))
+        constraint.append(np.full(int(kept.sum()), number))
+        named.append(np.zeros(int(kept.sum()), dtype=bool) if block.named is None else block.named[kept])
+        offset += int(kept.sum())
+    some = any(block.named is not None for block in evidence.blocks)
+    return Rows(
+        np.array(index), np.concatenate(targets), np.concatenate(constraint), np.concatenate(named) if some else None
+    )
+
+
+def is_row(block: Block, on: BoolArray) -> BoolArray:
+    """Mark the rows of a constraint that have a positive target or a profile."""
+    kept = block.targets > 0
+    kept[block.row[on]] = True
+    return np.asarray(kept)

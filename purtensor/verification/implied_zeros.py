@@ -13,6 +13,7 @@ from purtensor._interrupts import run_apart
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.verification.elimination import MOST_WORK, correct, profiles_of
 from purtensor.verification.evidence import Evidence
+from purtensor.verification.exact_sums import Rows, stack_rows
 
 # proofs of marginals have small whole numbers; larger denominators would fit rounding
 _LARGEST_DENOMINATOR = 64
@@ -73,23 +74,16 @@ def prove_zeros(evidence: Evidence, lost: BoolArray, sought: BoolArray) -> Empti
     fractions, and only what these prove in exact arithmetic counts: since every solution p has p.(C^T t) = b.t, a
     profile with (C^T t)_i > 0 has at most the mass b.t / (C^T t)_i, and b.t must be 0 to the rounding of the targets.
     """
-    allowed = np.flatnonzero(~evidence.excluded)
-    rows: list[IntArray] = []
-    right, named = np.empty(0), np.empty(0, dtype=bool)
-    for block in evidence.blocks:
-        used, local = np.unique(block.row[allowed], return_inverse=True)
-        rows.append(local + len(right))
-        right = np.concatenate([right, block.targets[used]])
-        named = np.concatenate([named, np.zeros(len(used), dtype=bool) if block.named is None else block.named[used]])
+    allowed = ~evidence.excluded
+    rows = stack_rows(evidence, allowed)
     nothing = Emptied(np.zeros_like(lost), 0.0, lost)
-    proposed = _propose(np.array(rows), right / evidence.total, np.flatnonzero(sought[allowed]))
+    proposed = _propose(rows, evidence.total, np.flatnonzero(sought[allowed]))
     if proposed is None:
         return nothing
     # the solver's rounding is no proof; a small fraction next to it can be checked exactly
     t = [Fraction(value).limit_denominator(_LARGEST_DENOMINATOR) for value in proposed.tolist()]
-    sums = [sum((t[row] for row in column), Fraction(0)) for column in np.array(rows).T.tolist()]
-    said = imply_targets(np.array(rows), [Fraction(target) for target in right.tolist()], named)
-    value = sum((a * b for a, b in zip(t, said, strict=True)), Fraction(0))
+    sums = [sum((t[row] for row in column), Fraction(0)) for column in rows.index.T.tolist()]
+    value = sum((a * b for a, b in zip(t, imply_targets(rows), strict=True)), Fraction(0))
     if min(sums) < 0 or abs(value) > _ROUNDING * Fraction(evidence.total):
         return nothing
     proved = np.zeros_like(lost)
@@ -100,28 +94,27 @@ def prove_zeros(evidence: Evidence, lost: BoolArray, sought: BoolArray) -> Empti
     return Emptied(proved, float(abs(value) / least) * (1 + 2.0**-50), lost & ~proved)
 
 
-def imply_targets(rows: IntArray, given: list[Fraction], named: BoolArray) -> list[Fraction]:
+def imply_targets(rows: Rows) -> list[Fraction]:
     """Return the targets of all rows that those of independent rows imply, of the named ones first.
 
     Targets that contradict each other may say 0 of b.t where those that the projection meets say 1e-16. On problems
     too large for elimination they are taken as they were given.
     """
-    if len(given) ** 2 * rows.shape[1] > MOST_WORK:
+    given, profiles = [Fraction(target) for target in rows.targets.astype(np.float64).tolist()], rows.index.shape[1]
+    if len(given) ** 2 * profiles > MOST_WORK:
         return given
-    served = np.argsort(~named, kind="stable").tolist()
-    members = profiles_of(rows, len(given), np.arange(rows.shape[1]))
-    profiles = [Fraction(0)] * rows.shape[1]
+    served, members = rows.served.tolist(), profiles_of(rows.index, len(given), np.arange(profiles))
+    nothing = [Fraction(0)] * profiles
     # any solution of the independent rows says what all others are to sum to, be it positive or not
-    solution = correct([members[row] for row in served], [given[row] for row in served], profiles).added
+    solution = correct([members[row] for row in served], [given[row] for row in served], nothing).added
     return [sum((solution.get(profile, Fraction(0)) for profile in own), Fraction(0)) for own in members]
 
 
-def _propose(rows: IntArray, targets: FloatArray, zeros: IntArray) -> FloatArray | None:
+def _propose(rows: Rows, total: float, zeros: IntArray) -> FloatArray | None:
     """Return t that maximises the sum over the zeros of min(C^T t, 1) less what b.t costs, with C^T t >= 0."""
-    constraints, profiles = rows.shape
-    count, extra = len(targets), len(zeros)
-    columns = np.tile(np.arange(profiles), constraints)
-    transposed = sp.csr_array((np.ones(rows.size), (columns, rows.reshape(-1))), shape=(profiles, count))
+    transposed = rows.matrix(np.ones(rows.index.shape[1], dtype=bool)).T
+    (profiles, count), extra = transposed.shape, len(zeros)
+    targets = rows.targets.astype(np.float64) / total
     capped = sp.csr_array((np.ones(extra), (zeros, np.arange(extra))), shape=(profiles, extra))
     found = run_apart(  # it does not hear Ctrl-C
         lambda: scipy.optimize.linprog(

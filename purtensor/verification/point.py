@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
-from purtensor.verification.evidence import Block, Evidence, LongArray
-from purtensor.verification.exact_sums import EPS, Rows
+from purtensor.verification.evidence import Evidence, LongArray
+from purtensor.verification.exact_sums import EPS, Rows, is_row
 from purtensor.verification.implied_zeros import Emptied
 from purtensor.verification.repair import Repair
 
@@ -72,23 +72,6 @@ def reach_of_zeros(
     return repair.reach(unsure)
 
 
-def stack_rows(evidence: Evidence, on: BoolArray) -> Rows:
-    """Return the rows that have a positive target or a profile."""
-    index, targets, constraint, named, offset = [], [], [], [], 0
-    for number, block in enumerate(evidence.blocks):
-        kept = is_row(block, on)
-        place = np.cumsum(kept) - 1 + offset
-        index.append(place[block.row[on]])
-        targets.append(block.targets[kept].astype(np.longdouble))
-        constraint.append(np.full(int(kept.sum()), number))
-        named.append(np.zeros(int(kept.sum()), dtype=bool) if block.named is None else block.named[kept])
-        offset += int(kept.sum())
-    some = any(block.named is not None for block in evidence.blocks)
-    return Rows(
-        np.array(index), np.concatenate(targets), np.concatenate(constraint), np.concatenate(named) if some else None
-    )
-
-
 def _index_of(evidence: Evidence, on: BoolArray, chosen: BoolArray) -> IntArray:
     """Return the rows, as `stack_rows` numbers them, of other profiles that no zero target excludes."""
     found, offset = [], 0
@@ -97,10 +80,3 @@ def _index_of(evidence: Evidence, on: BoolArray, chosen: BoolArray) -> IntArray:
         found.append((np.cumsum(kept) - 1 + offset)[block.row[chosen]])
         offset += int(kept.sum())
     return np.array(found, dtype=np.int64)
-
-
-def is_row(block: Block, on: BoolArray) -> BoolArray:
-    """Mark the rows of a constraint that have a positive target or a profile."""
-    kept = block.targets > 0
-    kept[block.row[on]] = True
-    return np.asarray(kept)

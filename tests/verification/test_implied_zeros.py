@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 import purtensor as pt
 from purtensor.projection.verify import verify
 from purtensor.verification.evidence import Block, Evidence
+from purtensor.verification.exact_sums import Rows
 from purtensor.verification.implied_zeros import find_emptied, imply_targets
 from tests.strategies import table_from
 from tests.verification.claimed import Claimed, potential_table
@@ -66,11 +66,12 @@ def test_find_emptied__tells_what_the_rounding_of_targets_leaves_a_profile():
 
 def test_imply_targets__says_of_all_rows_what_independent_ones_say():
     """The last constraint repeats the first and contradicts it in its last digit: the rows that are named are met."""
-    given = list(map(Fraction, [1, 1 - 2.0**-53, 1, 1, 1, 1]))
-    rows = np.array([[0, 0, 1], [2, 3, 2], [4, 4, 5]])
+    given = [1, 1 - 2.0**-53, 1, 1, 1, 1]
+    index, constraint = np.array([[0, 0, 1], [2, 3, 2], [4, 4, 5]]), np.array([0, 0, 1, 1, 2, 2])
     named = np.array([True, True, True, False, False, False])
-    assert imply_targets(rows, given, named) == [*given[:3], given[1], *given[:2]]
-    assert imply_targets(rows, given, ~named) == [given[4], given[5], given[3], given[3], given[4], given[5]]
+    rows, others = (Rows(index, np.array(given, dtype=np.longdouble), constraint, own) for own in (named, ~named))
+    assert imply_targets(rows) == [*given[:3], given[1], *given[:2]]
+    assert imply_targets(others) == [given[4], given[5], given[3], given[3], given[4], given[5]]
 
 
 def test_verify__proves_the_zeros_of_the_and_gate():
