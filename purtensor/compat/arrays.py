@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from purtensor._options import is_count
+from purtensor._options import is_count, items_of
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError, InvalidTableError
@@ -51,17 +51,26 @@ def array_target(values: Any, axes: Any, shape: Sequence[int]) -> Marginal:
     return Marginal(dense_table(_domain(along, wanted), target, name="target"))
 
 
-def over_constrained(table: Table, targets: Sequence[Marginal]) -> Table:
-    """Return the table summed over the attributes that no target mentions: what a projection changes at all."""
-    mentioned = {name for target in targets for name in target.scope}
-    return marginal(table, [str(name) for name in table.dims if name in mentioned])
+def check_lengths(targets: Any, entries: Any, what: str) -> None:
+    """Refuse lists that are empty, or of which one has more items than the other; `what` each target must have."""
+    counts = [len(items_of(given) or ()) for given in (targets, entries)]
+    if counts[0] != counts[1] or not counts[0]:
+        raise InvalidOptionError(f"each target must have its {what}, got {counts[0]} targets and {counts[1]} entries")
 
 
-def with_ratio(table: Table, before: Table, after: Table) -> FloatArray:
-    """Return the table times after / before: what is not constrained keeps its conditional distribution.
+def fit_array(
+    values: Any, targets: Sequence[Any], axes: Sequence[Any], solve: Callable[[Table, list[Marginal]], Table]
+) -> FloatArray:
+    """Return an array with these margins, by `solve` on the axes that a target mentions.
 
-    `before` is the table summed over some attributes; where it is 0, so is the answer.
+    What no target mentions keeps its conditional distribution: the array is multiplied by the ratio of its sums, after
+    over before; where they are 0, so is the answer.
     """
+    table = array_table(values)
+    margins = [array_target(target, along, table.shape) for target, along in zip(targets, axes, strict=True)]
+    mentioned = {name for target in margins for name in target.scope}
+    before = marginal(table, [str(name) for name in table.dims if name in mentioned])
+    after = solve(before, margins)
     if before.ndim == table.ndim:
         answer: FloatArray = after.values.copy()  # who changes it does not change the projection
         return answer

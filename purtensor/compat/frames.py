@@ -66,13 +66,10 @@ def frame_table(frame: pd.DataFrame, columns: Sequence[Any], weight: Any) -> Fra
     weights = as_masses(frame[weight].to_numpy(), fail)
     codes, categories = [], []
     for name in columns:
-        found, known = pd.factorize(frame[name])
-        if len(found) and found.min() < 0:
-            row = frame.index[int(np.argmin(found))]
-            raise InvalidTableError(f"column {name!r} has a missing value in row {row!r}")
-        check_attribute(str(name), pd.Index(known))
+        found, known = _factorize(frame[name], f"column {name!r}", frame.index)
+        check_attribute(str(name), known)
         codes.append(found)
-        categories.append(pd.Index(known))
+        categories.append(known)
     domain = Domain(tuple(map(str, columns)), tuple(categories))
     profile, profiles = group_profiles(codes, domain.sizes)
     sums = np.bincount(profile, weights=weights, minlength=len(profiles[0])).astype(np.float64, copy=False)
@@ -102,24 +99,25 @@ def series_target(target: Any, columns: Sequence[Any], table: FrameTable) -> Mar
         )
     index = target.index
     names = list(index.names) if set(index.names) == set(columns) else list(columns)
-    codes, categories = [], []
-    for level in range(index.nlevels):
-        found, known = pd.factorize(index.get_level_values(level))
-        if len(found) and found.min() < 0:
-            raise InvalidTableError(f"the target over {', '.join(map(str, columns))} has a missing category")
-        codes.append(found)
-        categories.append(pd.Index(known))
-    values = as_masses(target.to_numpy(), _failing(index))
-    made = Marginal(sparse_table(Domain(tuple(map(str, names)), tuple(categories)), codes, values, name="target"))
+    what = f"the target over {', '.join(map(str, columns))}"
+    pairs = [_factorize(index.get_level_values(level), what, index) for level in range(index.nlevels)]
+    codes, categories = zip(*pairs, strict=True)
+
+    def fail(row: int, what: str) -> Any:
+        raise InvalidTableError(f"the target of {index[row]!r} {what}")
+
+    values = as_masses(target.to_numpy(), fail)
+    made = Marginal(sparse_table(Domain(tuple(map(str, names)), categories), codes, values, name="target"))
     _require_listed(index, names, table)
     return made
 
 
-def _failing(index: pd.Index[Any]) -> Any:
-    def fail(row: int, what: str) -> Any:
-        raise InvalidTableError(f"the target of {index[row]!r} {what}")
-
-    return fail
+def _factorize(values: Any, what: str, rows: pd.Index[Any]) -> tuple[IntArray, pd.Index[Any]]:
+    """Return the codes and the categories of labels, none of which may be missing."""
+    codes, categories = pd.factorize(values)
+    if len(codes) and codes.min() < 0:
+        raise InvalidTableError(f"{what} has a missing value in row {rows[int(np.argmin(codes))]!r}")
+    return codes, pd.Index(categories)
 
 
 def _require_listed(index: pd.Index[Any], names: Sequence[Any], table: FrameTable) -> None:

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from purtensor._options import is_number, items_of
+from purtensor._options import is_number
 from purtensor._typing import Table
-from purtensor.compat.arrays import array_table, array_target, over_constrained, with_ratio
+from purtensor.compat.arrays import check_lengths, fit_array
 from purtensor.compat.frames import frame_table, series_target
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError, NotConvergedError
@@ -87,11 +87,7 @@ class ipfn:  # noqa: N801 - the name that users know
             raise InvalidOptionError(f"verbose must be 0, 1 or 2, got {verbose!r}")
         if not isinstance(original, (np.ndarray, pd.DataFrame)):
             raise InvalidOptionError(f"original must be a numpy array or a data frame, got {type(original).__name__}")
-        targets, entries = (len(items_of(given) or ()) for given in (aggregates, dimensions))
-        if targets != entries or not targets:
-            raise InvalidOptionError(
-                f"each target must have its dimensions, got {targets} targets and {entries} entries"
-            )
+        check_lengths(aggregates, dimensions, "dimensions")
         if not (is_number(convergence_rate) and convergence_rate > 0):
             raise InvalidOptionError(f"convergence_rate must be a positive relative miss, got {convergence_rate!r}")
         self.original = original
@@ -120,21 +116,12 @@ class ipfn:  # noqa: N801 - the name that users know
         if isinstance(self.original, pd.DataFrame):
             fitted = self._fit_frame(self.original)
         else:
-            fitted = self._fit_array(self.original)
+            fitted = fit_array(self.original, self.aggregates, self.dimensions, self._project)
         if self.verbose == 0:
             return fitted
         assert self.projection is not None  # fitting has set it
         flag = int(self.projection.converged)
         return (fitted, flag) if self.verbose == 1 else (fitted, flag, self._misses(self.projection))
-
-    def _fit_array(self, original: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        table = array_table(original)
-        targets = [
-            array_target(target, axes, table.shape)
-            for target, axes in zip(self.aggregates, self.dimensions, strict=True)
-        ]
-        before = over_constrained(table, targets)
-        return with_ratio(table, before, self._project(before, targets))
 
     def _fit_frame(self, original: pd.DataFrame) -> pd.DataFrame:
         entries = [[entry] if isinstance(entry, str) else list(entry) for entry in self.dimensions]

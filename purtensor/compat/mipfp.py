@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from purtensor._options import items_of
 from purtensor._typing import FloatArray, Table
-from purtensor.compat.arrays import array_table, array_target, over_constrained, with_ratio
+from purtensor.compat.arrays import check_lengths, fit_array
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InconsistentTargetsError, InvalidOptionError, NotConvergedError, NotConvergedWarning
 from purtensor.projection.project import project
@@ -116,24 +115,23 @@ def Ipfp(  # noqa: N802 - the name that users know
             "na_target is not supported: a target with missing cells is not a marginal; give the cells, or omit the "
             "target"
         )
-    targets_given, lists_given = (len(items_of(given) or ()) for given in (target_data, target_list))
-    if targets_given != lists_given or not targets_given:
-        raise InvalidOptionError(
-            f"each target must have its axes, got {targets_given} targets and {lists_given} lists of axes"
-        )
-    table = array_table(seed)
-    targets = [array_target(data, axes, table.shape) for axes, data in zip(target_list, target_data, strict=True)]
-    before = over_constrained(table, targets)
-    found = _project(before, targets, tol, iter, progress=print)
-    fitted = with_ratio(table, before, found.table)
+    check_lengths(target_data, target_list, "axes")
+    found: list[Projection] = []
+
+    def solve(reference: Table, targets: list[Marginal]) -> Table:
+        found.append(_project(reference, targets, tol, iter, progress=print))
+        return found[0].table
+
+    fitted = fit_array(seed, target_data, target_list, solve)
+    (projection,) = found
     return Fitted(
         x_hat=fitted,
         p_hat=fitted / fitted.sum(),
-        conv=found.converged,
-        error_margins=np.array([_largest_miss(fitted, target) for target in targets]),
-        evol_stp_crit=found.trace["residual"].values[1:],
+        conv=projection.converged,
+        error_margins=np.array([_largest_miss(fitted, target) for target in projection.constraints]),
+        evol_stp_crit=projection.trace["residual"].values[1:],
         method="ipfp",
-        projection=found,
+        projection=projection,
     )
 
 
@@ -151,7 +149,8 @@ def _project(
     except NotConvergedError as error:
         if not isinstance(error.projection, Projection):
             raise
-        warnings.warn(str(error), NotConvergedWarning, stacklevel=3)
+        # stacklevel 5: the line that called Ipfp
+        warnings.warn(str(error), NotConvergedWarning, stacklevel=5)
         return error.projection
 
 

@@ -190,7 +190,11 @@ TABLE, ROWS = np.ones((2, 2)), np.ones(2)
         ((FRAME, [pd.Series({"f": 1.0, "m": 1.0, "x": 1.0})], [["sex"]]), pt.UnknownCategoryError, "x"),
         ((FRAME, [[1.0, 2.0]], [["sex"]]), pt.InvalidOptionError, "must be a Series with 1 index levels"),
         ((FRAME, [SEX.map({1.0: -1.0})], [["sex"]]), pt.InvalidTableError, "the target of 'f' has -1"),
-        ((FRAME, [pd.Series([1.0, 1.0], ["f", None])], [["sex"]]), pt.InvalidTableError, "missing category"),
+        (
+            (FRAME, [pd.Series([1.0, 1.0], ["f", None])], [["sex"]]),
+            pt.InvalidTableError,
+            "over sex has a missing value",
+        ),
         ((TABLE, [np.ones(3), ROWS], [[0], [1]]), pt.InvalidTableError, r"the shape \(2,\) of the table, got \(3,\)"),
         ((TABLE, [ROWS, ROWS], [[0], [2]]), pt.InvalidOptionError, "distinct integers from 0 to 1"),
         ((TABLE, [ROWS], [[0], [1]]), pt.InvalidOptionError, "1 targets and 2 entries"),

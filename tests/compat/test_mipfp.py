@@ -68,7 +68,7 @@ def test_ipfp__an_axis_that_no_target_mentions() -> None:
             "divide the seed and each target by its total",
         ),
         (([[1], [2]], [[4, 6], [3, 7]]), {}, pt.InvalidOptionError, "from 0 to 1, got"),
-        (([[0]], [[4, 6], [3, 7]]), {}, pt.InvalidOptionError, "2 targets and 1 lists"),
+        (([[0]], [[4, 6], [3, 7]]), {}, pt.InvalidOptionError, "2 targets and 1 entries"),
         (([[0], [1]], [[4, 6], [3, 7]]), {"na_target": True}, pt.InvalidOptionError, "not a marginal"),
         (([[0]], [np.ma.masked_array([4, 6], [0, 1])]), {}, pt.InvalidTableError, "a target has masked cells"),
         (([[0], [1]], [[4, np.nan], [3, 7]]), {}, pt.InvalidTableError, "axis 0=1"),
