@@ -88,6 +88,29 @@ class Drawn:
         """The sum of a row."""
         return sum((c * s * x for c, s, x in zip(row.coefficients, self.signs, sizes, strict=True)), Decimal(0))
 
+    @property
+    def constraints(self) -> list[Any]:
+        """The constraints of all rows but the total, which is an option."""
+        return [row.constraint for row in self.rows if row.kind != "total"]
+
+    def apart(self, masses: Any) -> tuple[float, float | None]:
+        """How far masses are from the answer, in total variation and, of positive ones that pay by it, in divergence.
+
+        Masses of free totals are compared as they are, over their own total; divergences are over the reference's.
+        """
+        with localcontext(prec=DIGITS):
+            sizes, answer = [abs(Decimal(x)) for x in np.asarray(masses).tolist()], self.answer()
+            total, exact = sum(sizes), sum(answer)
+            fixed = self.options["total"] != "free"
+            by = total / exact if fixed else Decimal(1)
+            away = sum(abs(x - by * q) for x, q in zip(sizes, answer, strict=True)) / total / (2 if fixed else 1)
+            # masses of free totals may be farther apart than 1, which is what proves nothing
+            distance = min(1.0, float(away))
+            if self.distance != "kl" or min(self.signs) < 0 or min(sizes) <= 0:
+                return distance, None
+            terms = sum(q * (q / x).ln() - q + x for x, q in zip(sizes, answer, strict=True) if q > 0)
+            return distance, float(terms / (exact if fixed else sum(self.reference)))
+
     def answer(self) -> list[Decimal]:
         """The sizes of the answer to the targets as they are."""
         t = [row.potential for row in self.rows]
@@ -127,25 +150,25 @@ def solve(matrix: list[list[Decimal]], right: list[Decimal]) -> list[Decimal]:
     return found
 
 
-def drawn(seed: int) -> Drawn:
-    """The problem of a seed."""
+def drawn(seed: int, *, fixes_total: bool = False) -> Drawn:
+    """The problem of a seed; if a total is fixed, of positive masses that pay by their divergence."""
     random = Random(seed)
     while True:
         try:
             with localcontext(prec=DIGITS):
-                problem = _draw(random)
+                problem = _draw(random, fixes_total=fixes_total)
                 problem.answer()
                 return problem
         except UnsuitableError:
             continue
 
 
-def _draw(random: Random) -> Drawn:
+def _draw(random: Random, *, fixes_total: bool) -> Drawn:
     cells = random.randint(3, 9)
-    distance = random.choice(("kl", "kl", "kl", "linear", "logit"))
+    distance = "kl" if fixes_total else random.choice(("kl", "kl", "kl", "linear", "logit"))
     decades = random.choice((0, 0, 8, 20))
     reference = [Decimal(random.randint(1, 4096)) / 64 / 2 ** random.randint(0, decades) for _ in range(cells)]
-    signed = distance == "kl" and random.random() < 0.35
+    signed = distance == "kl" and not fixes_total and random.random() < 0.35
     signs = [random.choice((1, 1, -1)) if signed else 1 for _ in range(cells)]
     bounded = distance == "logit" or random.random() < 0.4
     ends = random.choice(((0.5, 2.0), (0.25, 4.0), (0.75, 1.5))) if bounded and not signed else (0.0, np.inf)
@@ -155,7 +178,8 @@ def _draw(random: Random) -> Drawn:
     if signed:
         problem.options["signed"] = True
     if bounded and not signed:
-        cell = random.random() < 0.3
+        # ratios are to the reference as it is scaled
+        cell = random.random() < 0.3 or fixes_total
         table = [_table([float(x) for x in own], problem) for own in (low, high)]
         problem.options["cell_bounds" if cell else "ratio_bounds"] = tuple(table) if cell else ends
     reach = random.choice((1e-6, 0.1, 0.5) if distance != "kl" else (1e-6, 0.1, 1.0, 3.0))
@@ -165,6 +189,8 @@ def _draw(random: Random) -> Drawn:
         kind = random.choice(KINDS)
         potential = Decimal(0) if kind in ("slack",) else Decimal(reach * random.gauss(0, 1) / size / 2)
         problem.rows.append(Row(coefficients, kind, potential))
+    if fixes_total:  # the reference is scaled to it, which the potential of its row takes back
+        problem.rows.append(Row([1] * cells, "total", Decimal(random.gauss(0, 1) / 4)))
     z = [sum(row.coefficients[j] * row.potential for row in problem.rows) for j in range(cells)]
     if distance == "linear" and min(1 + one for one in z) <= Decimal("0.05"):
         raise UnsuitableError  # of negative masses a distance over the total says nothing
@@ -200,7 +226,10 @@ def _pose(random: Random, problem: Drawn, row: Row, v: Decimal, size: Decimal) -
 
     if row.kind == "kl" and (min(row.coefficients) < 0 or min(problem.signs) < 0 or v <= 0):
         row.kind = "equality"
-    if row.kind == "equality":
+    if row.kind == "total":
+        problem.options["total"] = target = float(v)
+        hold(target)
+    elif row.kind == "equality":
         target = float(v)
         row.constraint = linear(target=target)
         hold(target)
@@ -255,33 +284,53 @@ def _table(values: Any, problem: Drawn) -> xr.DataArray:
     return xr.DataArray(np.asarray(values, dtype=np.float64), coords={"cell": labels}, dims="cell")
 
 
-def attack(seed: int, counts: Counts, project: Callable[..., Any] = pt.project) -> None:
-    """Solve the problem of a seed, somehow, and hold the proved distances against its exact answer."""
-    problem, random = drawn(seed), Random(seed + 1)
-    reference = _table([float(f * s) for f, s in zip(problem.reference, problem.signs, strict=True)], problem)
-    constraints = [row.constraint for row in problem.rows]
-    result = project(
-        reference,
-        constraints,
-        solver=random.choice(SOLVERS)(),
-        tolerance=random.choice(TOLERANCES),
-        max_iterations=random.choice(LIMITS),
-        on_failure="return",
-        **problem.options,
-    )
-    with localcontext(prec=DIGITS):
-        sizes = [abs(Decimal(x)) for x in result.table.values.tolist()]
-        apart = sum(abs(x - q) for x, q in zip(sizes, problem.answer(), strict=True)) / sum(sizes)
+def attack(
+    seed: int,
+    counts: Counts,
+    project: Callable[..., Any] = pt.project,
+    *,
+    fixes_total: bool = False,
+    weighs: bool = False,
+) -> None:
+    """Solve the problem of a seed, somehow, and hold what is proved against its exact answer.
+
+    If it `weighs`, the cells are records, whose weights are calibrated.
+    """
+    problem, random = drawn(seed, fixes_total=fixes_total), Random(seed + 1)
+    options = {"solver": random.choice(SOLVERS)(), "tolerance": random.choice(TOLERANCES), "on_failure": "return"}
+    limit = random.choice(LIMITS)
+    if weighs and min(problem.signs) > 0:
+        found = calibrate(problem, options)
+        masses, result, checked = np.asarray(found.weights), found.result, None
+    else:
+        reference = _table([float(f * s) for f, s in zip(problem.reference, problem.signs, strict=True)], problem)
+        result = project(reference, problem.constraints, max_iterations=limit, **options, **problem.options)
+        masses, checked = result.table.values, pt.verify(result)
+        counts.judge(seed, result, checked)
+    distance, divergence = problem.apart(masses)
     what = "signed" if min(problem.signs) < 0 else problem.distance
     what += ", bounds" if {"cell_bounds", "ratio_bounds"} & set(problem.options) else ""
-    # masses of free totals may be farther apart than 1, which is what proves nothing
-    distance = min(1.0, float(apart))
-    checked = pt.verify(result)
-    counts.judge(seed, result, checked)
+    what += ", total" if fixes_total else ""
+    what = "calibrate" if checked is None else what
     for kind, proof in ((what, result), ("verify", checked)):
-        counts.hold(f"{kind}: tv_bound", seed, distance, proof.tv_bound, ROUNDING)
+        if proof is not None:
+            counts.hold(f"{kind}: tv_bound", seed, distance, proof.tv_bound, ROUNDING)
+    if divergence is not None:
+        counts.hold(f"{what}: bound", seed, divergence, result.bound, 1e-30)
     for row in problem.rows:
         counts.hold(f"with a row {row.kind}: tv_bound", seed, distance, result.tv_bound, ROUNDING)
+
+
+def calibrate(problem: Drawn, options: dict[str, Any]) -> pt.Calibration:
+    """Return the weights of records that are the cells."""
+    records = pd.DataFrame({"cell": [f"c{j}" for j in range(len(problem.reference))]})
+    asked = {name: value for name, value in problem.options.items() if name != "signed"}
+    ratios, cells = asked.pop("ratio_bounds", None), asked.pop("cell_bounds", None)
+    weights = [float(f) for f in problem.reference]
+    limits = None if cells is None else tuple(end.values for end in cells)
+    return pt.calibrate(
+        records, problem.constraints, weights=weights, bounds=ratios, weight_bounds=limits, **asked, **options
+    )
 
 
 def main() -> None:
@@ -293,7 +342,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     counts, end, seed = Counts(), time.monotonic() + asked.seconds, asked.seed * 10**7
     while time.monotonic() < end:
-        attack(seed, counts)
+        attack(seed, counts, fixes_total=seed % 4 == 1, weighs=seed % 4 >= 2 and seed % 3 == 0)
         seed += 1
     print(f"{seed - asked.seed * 10**7} problems\n{counts}")  # noqa: T201
 

@@ -22,6 +22,24 @@ def test_bounds__of_rows_of_every_kind_are_never_below_the_truth(batch):
     assert not counts.false, str(counts)
 
 
+@pytest.mark.parametrize("batch", range(20 if THOROUGH else 2))
+@pytest.mark.parametrize("kind", ["fixes_total", "weighs"])
+def test_bounds__of_fixed_totals_and_of_weights_are_never_below_the_truth(kind, batch):
+    counts = Counts()
+    for seed in range(20 * batch, 20 * (batch + 1)):
+        attack(seed, counts, **{kind: True})
+    assert sum(counts.tried.values()) >= 40
+    assert not counts.false, str(counts)
+
+
+def test_bounds__of_divergence_take_in_what_is_left_of_misses():
+    """Amounts of 1,000, 1,000 and 1,001 beside counts: a miss of an ulp moves cells by a thousand of it."""
+    counts = Counts()
+    attack(5010000147, counts, weighs=True)
+    assert counts.tried["calibrate: bound"] == 1
+    assert not counts.false, str(counts)
+
+
 def test_bounds__of_amounts_with_a_divergence_beside_a_count_that_holds():
     """The row was centred, and its target with it, to one that no masses have: it was met as if it were hard."""
     counts = Counts()

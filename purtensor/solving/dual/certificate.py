@@ -1,4 +1,4 @@
-"""How far an answer can be from the exact one: the duality gap, column by column (notes/one_dual.md, 9 to 14)."""
+"""How far an answer can be from the exact one: the duality gap, column by column (notes/one_dual.md, 9 to 18)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from purtensor.solving.dual.columns.logit import LogitColumns
 from purtensor.solving.dual.columns.squares import SquareColumns
 from purtensor.solving.dual.extended import ExtendedSums, LongArray
 from purtensor.solving.dual.problem import DualProblem
+from purtensor.solving.dual.remainder import MOST_ENTRIES, bound_remainder, misses_of
 
 Potentials = TypeVar("Potentials", FloatArray, LongArray)
 # times the mass: a slack that gives way so freely takes the whole miss of its row
@@ -31,8 +32,8 @@ _SHARPEST = 1e-13
 _SHARP = 1e-11
 """Bounds below this share of the mass are not worth extended precision."""
 
-_FEW = 2_000_000
-"""Rows squared times cells up to which what is left of a miss is met row by row."""
+_MOST_HELD = 4
+"""So often columns that might leave their bounds are held, and the others take what is left of the misses."""
 
 _ROUNDING = 64 * _UNIT
 """The rest of a miss counts as rounding of the targets up to this share of the row's own sum of sizes."""
@@ -72,15 +73,15 @@ class DualCertificate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Repaired:
-    """Columns on the rows, the step of the potentials that led there, and the rest of the misses.
+    """Columns on the rows but for `left` of a row's sum of sizes, and the step of the potentials that led there.
 
-    `rest` is what the cells would move by, in all, if Newton's equations met the rest of the misses too.
+    `rest` is no less than what each column takes to meet what is left.
     """
 
     feasible: FloatArray
     correction: FloatArray
     left: float
-    rest: float
+    rest: FloatArray
 
 
 def certify(problem: DualProblem, point: DualPoint, *, advance: bool = False) -> DualCertificate:
@@ -136,15 +137,17 @@ def _judge(
 ) -> DualCertificate:
     """Return what potentials with the sums z prove of masses on the rows."""
     own, kind = slice(0, problem.cells), problem.columns.blocks[0]
-    feasible = repaired.feasible
-    gap = _gap(problem, feasible, z, blur)
+    feasible, rest = repaired.feasible, repaired.rest
+    gap = _gap(problem, repaired, z, blur)
     cells, _ = kind.respond(z[own])
     blurred = np.abs(cells) * (blur + 2.0 * _UNIT)
     if np.all(np.abs(feasible[own] - cells) <= blurred):  # the response is as exact as the potentials
         cells, blurred = feasible[own], np.zeros(0)
     # from what is returned to the feasible point, from there to the answer, and the rounding of what is returned
-    moved = float(np.abs(feasible[own] - cells).sum()) + repaired.rest
-    distance = moved + distance_from_gap(kind, gap, feasible[own]) + float(blurred.sum())
+    moved = float((np.abs(feasible[own] - cells) + rest[own]).sum())
+    distance = moved + distance_from_gap(kind, gap, feasible[own] + rest[own]) + float(blurred.sum())
+    # the answer's divergence from cells that are rounded: to first order what these are off by weighs the distance
+    gap += float(blur.max(initial=0.0) + 2.0 * _UNIT) * distance
     return DualCertificate(gap, distance, feasible, potentials, cells, repaired.left)
 
 
@@ -236,41 +239,33 @@ def _repair(problem: DualProblem, x: FloatArray, weights: FloatArray, inside: Bo
     left = _find_relative_miss(problem, feasible, missing)
     if not left <= _ROUNDING:
         return None
-    # sums round as much again: the miss is not known better
-    unsure = 2.0 * _UNIT * problem.size_times(feasible)
-    if problem.matrix.dependent is not None:
-        missing, unsure = (np.where(problem.matrix.dependent, 0.0, own) for own in (missing, unsure))
-    return _Repaired(feasible, correction, left, _moved_by(problem, weights, solve, missing, unsure))
+    rest = _remainder(problem, weights, feasible, solve)
+    return None if rest is None else _Repaired(feasible, correction, left, rest)
 
 
-def _moved_by(
-    problem: DualProblem,
-    weights: FloatArray,
-    solve: Callable[[FloatArray], FloatArray],
-    missing: FloatArray,
-    unsure: FloatArray,
-) -> float:
-    """Return what the cells would move by, in all, if Newton's equations met these misses, known to `unsure`, as well.
-
-    A miss is no distance: amounts beside counts make many units of rounding of one.
-    """
-
-    def moves(right: FloatArray) -> float:
-        return float(np.abs((weights * problem.back(solve(right)))[: problem.cells]).sum())
-
-    rows = np.flatnonzero(np.abs(missing) + unsure)
-    if (
-        len(rows) * problem.rows * problem.cells > _FEW
-    ):  # then the signs of rounding are taken to be those of the misses
-        return moves(missing + np.copysign(unsure, missing))
-    # no signs make more of them than all rows one by one, as rows that nearly cancel would
-    each = np.zeros(problem.rows)
-    found = 0.0
-    for row in rows:
-        each[row] = abs(missing[row]) + unsure[row]
-        found += moves(each)
-        each[row] = 0.0
-    return found
+def _remainder(
+    problem: DualProblem, weights: FloatArray, feasible: FloatArray, solve: Callable[[FloatArray], FloatArray]
+) -> FloatArray | None:
+    """Return no less than what columns take to meet what they still miss; None where that may leave their bounds."""
+    missing, unsure = misses_of(problem, feasible)
+    right = missing + np.copysign(unsure, missing)
+    if problem.rows * len(feasible) > MOST_ENTRIES:
+        # an estimate: R is too large to be written out, and the signs of rounding are taken to be those of the misses
+        if problem.matrix.dependent is not None:
+            right[problem.matrix.dependent] = 0.0
+        rest = np.abs(weights * problem.back(solve(right)))
+        return rest if np.isfinite(rest).all() else None
+    lower, upper = problem.columns.lower, problem.columns.upper
+    for _ in range(_MOST_HELD):
+        found = bound_remainder(problem, weights, np.abs(right))
+        if found is None:
+            return None
+        leaves = (found > 0.0) & ((feasible - found < lower) | (feasible + found > upper))
+        if not leaves.any():
+            return found
+        # as a slack that is at its bound but for rounding: others take its share
+        weights = np.where(leaves, 0.0, weights)
+    return None
 
 
 def _take_up(problem: DualProblem, x: FloatArray, inside: BoolArray) -> FloatArray:
@@ -294,11 +289,13 @@ def _find_relative_miss(problem: DualProblem, x: FloatArray, missing: FloatArray
     return float((np.abs(missing) / sizes).max(initial=0.0))
 
 
-def _gap(problem: DualProblem, feasible: FloatArray, z: FloatArray, blur: FloatArray) -> float:
+def _gap(problem: DualProblem, repaired: _Repaired, z: FloatArray, blur: FloatArray) -> float:
     """Return the gap, a sum of terms that are never negative, and what rounding of the potentials adds to it."""
-    gap = float(problem.columns.gap(feasible, z).sum())
-    response, give = problem.columns.blocks[0].respond(z[: problem.cells])
-    moved = np.abs(feasible[: problem.cells] - response)
+    feasible, rest, columns = repaired.feasible, repaired.rest, problem.columns
+    # every term is convex, so it is largest at an end of what the feasible point may be
+    gap = float(np.maximum(columns.gap(feasible - rest, z), columns.gap(feasible + rest, z)).sum())
+    response, give = columns.blocks[0].respond(z[: problem.cells])
+    moved = np.abs(feasible[: problem.cells] - response) + rest[: problem.cells]
     # first order: `blur` times what the cells would move; second order: curvature times its square
     return gap * (1.0 + 8.0 * _UNIT) + float((moved * blur + give * blur * blur).sum())
 

@@ -1,0 +1,111 @@
+"""What columns take to meet what is left of the misses of rows, exactly: sizes of it that are proved.
+
+A miss is no distance. With A the rows, a matrix R with A R = I - E and a norm of E below 1, the columns
+e = R (I - E)^-1 d meet misses d (notes/one_dual.md, equations 17 and 18).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+from purtensor._typing import FloatArray, IntArray
+from purtensor.solving.dual.extended import LongArray
+from purtensor.solving.dual.matrix import ExplicitMatrix, Matrix
+from purtensor.solving.dual.problem import DualProblem
+
+MOST_ENTRIES = 1_000_000
+"""Rows times columns up to which R is written out."""
+
+_UNIT = 2.0**-53
+_LONG = float(np.finfo(np.longdouble).eps)
+_UPWARD = 1.0 + 1e-8
+_BLOCK = 512
+
+_DEPENDENT = 1e-13
+"""A row of which so little, by its square, is left beside others on columns that give way follows from them."""
+
+
+def misses_of(problem: DualProblem, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what columns miss of the targets, and by how much each number may be off.
+
+    Coefficients and targets are rounded when rows are scaled, centred and combined; sums are of extended precision.
+    """
+    cells = x[: problem.cells].astype(np.longdouble)
+    sums, counts = _sums_of(problem.matrix, cells)
+    np.add.at(sums, problem.slack_rows, problem.slack_signs * x[problem.cells :].astype(np.longdouble))
+    missed = problem.targets - sums
+    sizes = problem.size_times(x) + np.abs(problem.targets)
+    additions = counts + np.bincount(problem.slack_rows, minlength=problem.rows) + 4.0
+    unsure = (4.0 * _UNIT + additions * _LONG) * sizes * _UPWARD + _UNIT * np.abs(missed).astype(np.float64)
+    return missed.astype(np.float64), unsure
+
+
+def _sums_of(matrix: Matrix, cells: LongArray) -> tuple[LongArray, FloatArray]:
+    """Return C x in extended precision, and how many additions each number of a row goes through at most."""
+    sums = np.zeros(matrix.shape[0], dtype=np.longdouble)
+    if isinstance(matrix, ExplicitMatrix) and isinstance(matrix.values, np.ndarray):
+        begins = np.arange(0, len(cells), _BLOCK)
+        for row, values in enumerate(matrix.values):  # row by row: extended numbers of all would take much room
+            sums[row] = np.add.reduceat(values * cells, begins).sum()
+        return sums, np.full(len(sums), float(_BLOCK + len(begins)))
+    entries = matrix.to_sparse()
+    counts = np.diff(entries.indptr)
+    on = np.flatnonzero(counts)
+    if len(on):
+        sums[on] = np.add.reduceat(entries.data * cells[entries.indices], entries.indptr[on])
+    return sums, counts.astype(np.float64)
+
+
+def bound_remainder(problem: DualProblem, weights: FloatArray, missed: FloatArray) -> FloatArray | None:
+    """Return no less than the sizes of columns that meet misses of up to these sizes; None where none is proved.
+
+    Columns give way by their weights. Rows that follow from others on these columns, as those do that ends of intervals
+    and bounds meet together, can be met no better than they are: what they miss is taken for rounding of their targets.
+    """
+    dependent = problem.matrix.dependent
+    asked = np.flatnonzero(np.ones(problem.rows, dtype=bool) if dependent is None else ~dependent)
+    rows = np.concatenate([problem.matrix.to_sparse().toarray(), _slacks_of(problem)], axis=1)[asked]
+    with np.errstate(all="ignore"):
+        gram = (rows * weights) @ rows.T
+        kept = _independent(gram)
+        inverse = _right_inverse(rows[kept], weights, gram[np.ix_(kept, kept)])
+        if inverse is None:
+            return None
+        own, sizes = rows[kept], np.maximum(missed[asked][kept], 2.0**-20 * _UNIT * problem.mass)
+        # coefficients are off by two roundings beside those of the product
+        error = np.abs(np.eye(len(own)) - own @ inverse)
+        error += (rows.shape[1] + 6.0) * _UNIT * (np.abs(own) @ np.abs(inverse))
+        largest = float((error @ sizes / sizes).max(initial=0.0)) * _UPWARD
+        if not largest < 0.5:  # also where it is no number
+            return None
+        return np.asarray(np.abs(inverse) @ sizes / (1.0 - largest) * _UPWARD)
+
+
+def _slacks_of(problem: DualProblem) -> FloatArray:
+    slacks = np.zeros((problem.rows, len(problem.slack_rows)))
+    slacks[problem.slack_rows, np.arange(len(problem.slack_rows))] = problem.slack_signs
+    return slacks
+
+
+def _independent(gram: FloatArray) -> IntArray:
+    """Return rows that are independent on the columns that give way, by their Gram matrix there."""
+    size = gram.diagonal()
+    some = np.flatnonzero(size > 0.0)
+    if not len(some):
+        return some
+    scale = 1.0 / np.sqrt(size[some])
+    _, pivots, rank, _ = lapack.dpstrf(gram[np.ix_(some, some)] * scale[:, None] * scale, tol=_DEPENDENT, lower=1)
+    return np.asarray(np.sort(some[pivots[:rank] - 1]))
+
+
+def _right_inverse(rows: FloatArray, weights: FloatArray, gram: FloatArray) -> FloatArray | None:
+    """Return R of shape (columns, rows) with rows R close to 1, which puts changes where weights are large."""
+    scale = 1.0 / np.sqrt(gram.diagonal())
+    try:
+        inverse = np.linalg.inv(gram * scale[:, None] * scale)
+    except np.linalg.LinAlgError:
+        return None
+    found = (weights[:, None] * rows.T * scale) @ inverse * scale
+    # the Gram matrix squares the condition of the rows: one step of refinement takes back what that costs
+    return np.asarray(found + found @ (np.eye(len(rows)) - rows @ found))
