@@ -7,14 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 
 from benchmarks.runs import Brief
-from purtensor.kernels.exponential import scale_by_exp
+from purtensor.kernels.elementary import divergence_gain, scale_by_exp
 from purtensor.kernels.ipf.steps import scale_and_sum, sum_rows
-from purtensor.kernels.lanes import inner_product, lane_sum
-from purtensor.kernels.logarithm import divergence_gain
 from purtensor.kernels.newton.certificate import certificate_sums
 from purtensor.kernels.newton.line_search import curvature
-from purtensor.kernels.spread import spread
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums, inner_product, lane_sum, spread
 
 ROWS = 300
 

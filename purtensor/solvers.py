@@ -12,7 +12,7 @@ from scipy import sparse
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
-from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.reductions import inner_product
 from purtensor.solving.chunked import measure_bend, rebuild
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.iterate import Budget, Iterate, Record, Residual, Solver, Step, residual_of

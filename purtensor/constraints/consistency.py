@@ -10,7 +10,7 @@ import numpy as np
 from purtensor.constraints.labelled import Labelled, join_profiles
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InconsistentTargetsError
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums
 from purtensor.tables.coded import describe_profile
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)

@@ -15,7 +15,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.consistency import ROUNDING
 from purtensor.constraints.system import System, group_rows
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums
 from purtensor.tables.grouping import group_profiles
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from purtensor._typing import BoolArray, IntArray
-from purtensor.kernels import indexing as kernels
+from purtensor.kernels import codes as kernels
 from purtensor.kernels.engine import serves_in_numpy
 
 LONG = 1 << 18

@@ -13,7 +13,7 @@ import numpy as np
 from purtensor._typing import IntArray
 from purtensor.constraints.indexing import count_codes, order_by_rank, put, take
 from purtensor.constraints.system import System, group_rows
-from purtensor.kernels.slabs import counting_order
+from purtensor.kernels.codes import counting_order
 from purtensor.tables.grouping import places
 
 

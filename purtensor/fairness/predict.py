@@ -12,7 +12,7 @@ import numpy as np
 from purtensor._options import check_choice
 from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, UnknownAttributeError, UnknownCategoryError
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums
 from purtensor.tables.coded import CodedTable, describe_profile, encode, is_sparse, like_sorted, sparse_table
 from purtensor.tables.domain import Domain, as_attributes
 from purtensor.tables.exact_sum import exact_sum

@@ -13,7 +13,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.rank.echelon import primes
 from purtensor.constraints.rank.exact_rank import Explicit, rank_profile
 from purtensor.constraints.rank.graph import Coupling, Forest
-from purtensor.kernels.rank.modular import echelon_in_place
+from purtensor.kernels.rank.slab_elimination import echelon_in_place
 
 _MOST_SOLVED = 64
 """Up to so many coupled rows are solved in whole numbers; of more it is proved that a solution exists."""

@@ -11,7 +11,7 @@ from purtensor._options import items_of
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.engine import engine_for
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums
 from purtensor.solving.hessian.factored import Factored, solve_refined
 from purtensor.solving.iterate import on_profiles, row_sums
 from purtensor.solving.problem import Problem

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from purtensor.kernels.compiling import uncounted
+from purtensor.kernels.compiling import stop_clocks
 from purtensor.kernels.engine import CHOSEN, prefers_numpy
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -29,13 +29,14 @@ class Kernel:
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
+        # sources written later are not what this process runs: see `_numba`
         self._imported = time.time_ns()
         _ONE_OF_FOLDER[os.path.dirname(function.__code__.co_filename)] = self
 
     @functools.cached_property
     def dispatcher(self) -> Any:
         """What compiles the function, a form for every signature."""
-        with uncounted():
+        with stop_clocks():
             from purtensor.kernels._numba import dispatcher_of
 
             return dispatcher_of(self.py_func, self._imported)
@@ -44,6 +45,7 @@ class Kernel:
         return self.py_func.__qualname__  # by name, as functions are pickled
 
     def __call__(self, *arguments: Any) -> Any:
+        # None outside of any problem: then the size of the first array decides
         plain = CHOSEN.get()
         if plain is not False:
             form = self.numpy_form
@@ -70,6 +72,7 @@ class Kernel:
         return self._is_alone and prefers_numpy(array.size)
 
     def __getattr__(self, name: str) -> Any:
+        # looked up by copy, pickle and inspect, none of which should compile anything
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.dispatcher, name)

@@ -21,7 +21,7 @@ from numba.extending import typeof_impl
 
 from purtensor.kernels._jit import Kernel
 from purtensor.kernels._sources import fingerprint
-from purtensor.kernels.compiling import announce, uncounted
+from purtensor.kernels.compiling import announce, stop_clocks
 from purtensor.kernels.simd_in_llvm import overload_all
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
@@ -68,6 +68,7 @@ class _GuardedCache(_Cache):  # type: ignore[misc]
         """
         if self._is_stamped:
             return
+        # before the sources are read: where they cannot be, it is not tried at every signature
         self._is_stamped = True
         made_of, vectors = fingerprint(self._source), fingerprint(_VECTORS)
         if max(made_of.written, vectors.written) > self._imported:
@@ -98,11 +99,11 @@ def dispatcher_of(function: Callable[..., Any], imported: int) -> Any:
     compile_one = dispatcher.compile
 
     @functools.wraps(compile_one)
-    def compile_uncounted(signature: Any) -> Any:
-        with uncounted():
+    def compile_off_the_clock(signature: Any) -> Any:
+        with stop_clocks():
             return compile_one(signature)
 
-    dispatcher.compile = compile_uncounted
+    dispatcher.compile = compile_off_the_clock
     return dispatcher
 
 

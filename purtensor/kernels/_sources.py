@@ -53,6 +53,7 @@ def fingerprint(source: Path) -> Fingerprint:
             changed = file.stat().st_mtime_ns
             written = max(written, changed)
             found = _read(file, changed)
+            # in the order in which they are reached, which the sorted imports fix
             reached[file] = found.digest
             waiting += (other for other in found.imported if other != _COMPILES)
     return Fingerprint(hashlib.sha256(b"".join(reached.values())).hexdigest(), written)

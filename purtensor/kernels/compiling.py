@@ -27,6 +27,7 @@ class _Stopwatch:
 
     def start(self) -> None:
         with self._lock:
+            # kernels compile the kernels that they call: only the outermost is timed
             if self._depth == 0:
                 self._began = time.perf_counter(), time.thread_time()
             self._depth += 1
@@ -64,7 +65,7 @@ def processor_clock() -> float:
 
 
 @contextmanager
-def uncounted() -> Iterator[None]:
+def stop_clocks() -> Iterator[None]:
     """Let the clocks of this module stand still; in the thread that compiles only."""
     _WATCH.start()
     try:

@@ -19,6 +19,7 @@ def divergence_sum(p: FloatArray, q: FloatArray, p_total: float, q_total: float)
     for i in range(p.size):
         one, other = p[i] / p_total, q[i] / q_total
         if other > _SMALL:
+            # by phi each term is at least 0: differences of logarithms would cancel where p is near q
             total += other * phi((one - other) / other)
         elif p[i] > 0.0:  # q is so small a share that it has lost its digits, or the ratio is beyond float64
             logs = (np.log(p[i]) - np.log(p_total)) - (np.log(q[i]) - np.log(q_total))

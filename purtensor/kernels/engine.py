@@ -42,6 +42,7 @@ def prefers_numpy(reads: int) -> bool:
     InvalidOptionError
         The environment variable asks for neither form.
     """
+    # what the user asks for comes before the estimate
     asked = _read_variable()
     if asked is not None:
         return asked == "plain"
@@ -103,10 +104,12 @@ def has_kept_kernels() -> bool:
 
     Looked up without numba, whose import would take longer than most calls.
     """
+    # numba's name of an index of compiled forms: module, function, line, interpreter
     pattern = f"{_SAMPLE.stem}.add_proof-*.py{sys.version_info[0]}{sys.version_info[1]}*.nbi"
     made_of = fingerprint(_SAMPLE).digest.encode()
     for folder in _cache_folders():
         for file in folder.glob(pattern):
+            # the stamp that `_numba` writes: kernels of other sources do not count
             if made_of in file.read_bytes():
                 return True
     return False

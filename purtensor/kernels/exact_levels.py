@@ -14,11 +14,12 @@ _LARGEST_POWER = 1000
 
 def exact_levels(values: FloatArray, group: IntArray, count: int) -> Iterator[FloatArray]:
     """Split values into multiples of powers of two, and yield the sums of each level, none of which rounds."""
+    # so many values of a level can be added up before a sum needs more than 53 bits
     bits = max(26, len(values).bit_length())
     rest = values
     while largest := float(np.abs(rest).max(initial=0.0)):
         if not math.isfinite(largest):
-            yield _added(group, rest, count)
+            yield _add_up(group, rest, count)
             return
         power = math.frexp(largest)[1] + bits
         if power > _LARGEST_POWER:  # what splits these would overflow: smaller, they keep all digits
@@ -28,12 +29,13 @@ def exact_levels(values: FloatArray, group: IntArray, count: int) -> Iterator[Fl
             rest = np.where(is_large, 0.0, rest)
             continue
         splitter = math.ldexp(1.5, power)
+        # what rounding to a multiple of the splitter leaves: exact, and so is the rest (Rump, Ogita, Oishi)
         level = (rest + splitter) - splitter
         rest = rest - level
-        yield _added(group, level, count)
+        yield _add_up(group, level, count)
 
 
-def _added(group: IntArray, values: FloatArray, count: int) -> FloatArray:
+def _add_up(group: IntArray, values: FloatArray, count: int) -> FloatArray:
     return np.bincount(group, values, count).astype(np.float64, copy=False)  # integers where there is no value
 
 

@@ -15,7 +15,7 @@ from purtensor._typing import FloatArray
 WIDTH = 8
 
 
-def loaded(values: FloatArray) -> FloatArray:
+def load(values: FloatArray) -> FloatArray:
     """Return the first eight values of a contiguous array as an octet."""
     return values[:WIDTH].copy()
 

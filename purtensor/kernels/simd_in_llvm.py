@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, overload, register_model
 
-from purtensor.kernels.simd import WIDTH, distance, eight, larger, loaded, quotient, store
+from purtensor.kernels.simd import WIDTH, distance, eight, larger, load, quotient, store
 
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
 _NUMBER_BYTES = 8
@@ -41,7 +41,7 @@ class _OctetModel(_Model):  # type: ignore[misc]
 def _intrinsic(result: Any, count: int, build: Callable[..., Any]) -> Any:
     """Return a function of compiled code whose value is made by `build(builder, ...)` of so many operands."""
 
-    def typed(*kinds: Any) -> Any:
+    def type_result(*kinds: Any) -> Any:
         return result(*kinds), generate
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -50,9 +50,9 @@ def _intrinsic(result: Any, count: int, build: Callable[..., Any]) -> Any:
         return context.get_dummy_value() if result is types.void else made
 
     by_count = (
-        lambda context, one: typed(one),
-        lambda context, one, other: typed(one, other),
-        lambda context, one, other, third: typed(one, other, third),
+        lambda context, one: type_result(one),
+        lambda context, one, other: type_result(one, other),
+        lambda context, one, other, third: type_result(one, other, third),
     )  # numba takes no *arguments here
     return intrinsic(by_count[count - 1])
 
@@ -62,10 +62,10 @@ def _as_operand(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     if isinstance(kind, types.Array):
         data = context.make_array(kind)(context, builder, value).data
         return builder.bitcast(data, _VECTOR.as_pointer())
-    return value if kind == _OCTET else _repeated(builder, value)
+    return value if kind == _OCTET else _repeat_number(builder, value)
 
 
-def _repeated(builder: Any, value: Any) -> Any:
+def _repeat_number(builder: Any, value: Any) -> Any:
     index = ir.IntType(32)
     nothing = ir.Constant(_VECTOR, ir.Undefined)
     one = builder.insert_element(nothing, value, ir.Constant(index, 0))
@@ -74,6 +74,7 @@ def _repeated(builder: Any, value: Any) -> Any:
 
 def _build_load(builder: Any, address: Any) -> Any:
     read = builder.load(address)
+    # octets lie at any float64: an aligned load would fault at most of them
     read.align = _NUMBER_BYTES
     return read
 
@@ -88,6 +89,7 @@ def _build_quotient(builder: Any, octet: Any, divisor: Any, otherwise: Any) -> A
 
 
 def _build_distance(builder: Any, one: Any, other: Any) -> Any:
+    # the larger less the smaller; with NaN neither is less, and the other difference is NaN as well
     less = builder.fcmp_ordered("<", one, other)
     return builder.select(less, builder.fsub(other, one), builder.fsub(one, other))
 
@@ -120,7 +122,7 @@ def _among_octets(apply: Any) -> Any:
 def overload_all() -> None:
     """Give the functions and operators of octets their compiled forms."""
     # numba asks these for an implementation; it demands parameters named alike, without annotations
-    overload(loaded)(lambda one: lambda one: _load(one))
+    overload(load)(lambda one: lambda one: _load(one))
     overload(store)(lambda one, other: lambda one, other: _store(one, other))
     overload(eight)(lambda one: lambda one: _repeat(one))
     overload(quotient)(lambda one, other, third: lambda one, other, third: _quotient(one, other, third))

@@ -16,7 +16,7 @@ from purtensor.feasibility.diagnosis import Diagnosis, MarginalWitness, refuse_s
 from purtensor.feasibility.explanation import Explanation
 from purtensor.feasibility.targets import ROUNDING
 from purtensor.feasibility.verdict import Verdict
-from purtensor.kernels.spread import spread
+from purtensor.kernels.reductions import spread
 from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.check_certificate import LARGEST
 from purtensor.outofcore.part import read_labels

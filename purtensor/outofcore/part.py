@@ -14,7 +14,7 @@ from purtensor.constraints.slabs import Slabs
 from purtensor.constraints.system import rows_of
 from purtensor.kernels.ipf.log_domain_sweeps import add_in_logarithms
 from purtensor.kernels.ipf.steps import measure, miss, rebuild_masses
-from purtensor.kernels.spread import spread
+from purtensor.kernels.reductions import spread
 from purtensor.outofcore.array_file import read_own, read_packed, write_packed
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.solving.hessian.arrowhead import Arrowhead

@@ -13,7 +13,7 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.consistency import ROUNDING
 from purtensor.constraints.slabs import arrange
 from purtensor.constraints.system import System
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums
 from purtensor.outofcore.coupling_rank import independent_outer_rows, structure_of
 from purtensor.outofcore.part import Part, write_labels, write_part
 from purtensor.outofcore.partition import NOTHING, Extent, find_keys, gather

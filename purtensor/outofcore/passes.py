@@ -12,10 +12,9 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.divergence import divergence_sum
 from purtensor.kernels.ipf.log_domain_sweeps import sweep_in_logarithms
 from purtensor.kernels.ipf.steps import scale_and_sum, sum_rows, take_factors
-from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.certificate import certificate_sums, unevenness, weigh
 from purtensor.kernels.newton.line_search import curvature, largest_absolute
-from purtensor.kernels.spread import spread
+from purtensor.kernels.reductions import inner_product, spread
 from purtensor.outofcore.array_file import read_own, read_packed
 from purtensor.outofcore.engine import Tally
 from purtensor.outofcore.part import Part, extend_from, read_part, reduce_to

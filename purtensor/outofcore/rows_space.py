@@ -15,9 +15,8 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.divergence import divergence_sum
 from purtensor.kernels.ipf.steps import measure, rebuild_masses
-from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.line_search import curvature, largest_absolute
-from purtensor.kernels.spread import spread
+from purtensor.kernels.reductions import inner_product, spread
 from purtensor.outofcore.engine import Tally, add_tallies, map_reduce
 from purtensor.outofcore.rows_problem import Chunk, RowProblem
 from purtensor.solving.iterate import Residual

@@ -15,8 +15,7 @@ from purtensor._typing import FloatArray
 from purtensor.errors import StoreError
 from purtensor.feasibility.search import SWEEPS, Signs, search_evidence
 from purtensor.kernels.feasibility.sums import repair_price
-from purtensor.kernels.lanes import inner_product
-from purtensor.kernels.spread import spread
+from purtensor.kernels.reductions import inner_product, spread
 from purtensor.outofcore.array_file import read_own
 from purtensor.outofcore.check_certificate import Guess, Proven, weigh_guess
 from purtensor.outofcore.checkpoint import PartsPoint, recall

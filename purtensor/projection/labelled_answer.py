@@ -11,7 +11,7 @@ from purtensor._typing import Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.kernels.divergence import divergence_sum
-from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.reductions import inner_product
 from purtensor.projection.evidence import LabelledEvidence, SolverEvidence
 from purtensor.projection.general import GeneralEvidence
 from purtensor.projection.result import Projection

@@ -11,7 +11,7 @@ import pandas as pd
 from purtensor._options import check_choice
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidTableError, UnknownAttributeError, UnknownCategoryError
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums
 from purtensor.records.bins import bins_labelled, numbers_to_bin
 from purtensor.records.files import RecordFiles, open_records, paths_in
 from purtensor.records.frames import as_frame, column_of, in_flavour, read_records

@@ -22,7 +22,7 @@ from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, UnknownCategoryError
 from purtensor.fairness.pur import pur
 from purtensor.fairness.smoothing import Smoothed, smooth
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums
 from purtensor.projection.interruption import interrupting
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection

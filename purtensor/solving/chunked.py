@@ -8,7 +8,7 @@ from purtensor._threads import Chunk, chunks_of, for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.steps import measure, miss, rebuild_range, sum_rows
 from purtensor.kernels.newton.line_search import bend
-from purtensor.kernels.spread import spread
+from purtensor.kernels.reductions import spread
 from purtensor.solving.problem import Problem
 
 SMALLEST_IN_CHUNKS = 1 << 18

@@ -13,8 +13,7 @@ from purtensor._typing import FloatArray
 from purtensor.constraints.system import System
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.ipf.steps import sum_rows
-from purtensor.kernels.lanes import inner_product
-from purtensor.kernels.spread import spread
+from purtensor.kernels.reductions import inner_product, spread
 from purtensor.solving.chunked import measure_masses, rebuild
 from purtensor.solving.problem import Problem
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.line_search import LARGEST_CHANGE, SUFFICIENT
+from purtensor.kernels.reductions import inner_product
 from purtensor.solving.spaces.space import D, Direction, P, RowSpace, SearchSpace
 
 SHORTEST_CHANGE = 2.0**-60

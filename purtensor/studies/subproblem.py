@@ -8,7 +8,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.slabs import in_slab_order
 from purtensor.constraints.system import System
 from purtensor.errors import InfeasibleError
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums
 from purtensor.solving.problem import Problem
 from purtensor.studies.population import Population
 from purtensor.tables.grouping import smallest_unsigned

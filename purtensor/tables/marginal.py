@@ -8,7 +8,7 @@ import numpy as np
 
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums
 from purtensor.tables.coded import CodedTable, dense_table, encode, like
 from purtensor.tables.dense_sums import dense_sums
 from purtensor.tables.domain import Domain, as_attributes

@@ -11,7 +11,7 @@ import pandas as pd
 from purtensor._options import items_of
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums
 from purtensor.tables.coded import CodedTable, encode, like
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles

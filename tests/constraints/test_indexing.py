@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from purtensor.constraints import indexing
-from purtensor.kernels import indexing as kernels
+from purtensor.kernels import codes as kernels
 from tests.kernels.drawn import plain
 
 RNG = np.random.default_rng(0)

@@ -13,7 +13,7 @@ import numba
 import pytest
 
 from purtensor.kernels import compiling
-from purtensor.kernels.compiling import ANNOUNCEMENT, announce, processor_clock, uncounted, wall_clock
+from purtensor.kernels.compiling import ANNOUNCEMENT, announce, processor_clock, stop_clocks, wall_clock
 
 
 class Terminal(io.StringIO):
@@ -23,8 +23,8 @@ class Terminal(io.StringIO):
 
 def test_clocks__stand_still_while_compiling() -> None:
     wall, processor = wall_clock(), processor_clock()
-    with uncounted():
-        with uncounted():
+    with stop_clocks():
+        with stop_clocks():
             deadline = time.thread_time() + 0.2
             while time.thread_time() < deadline:
                 pass
@@ -41,7 +41,7 @@ def test_clocks__go_on_otherwise() -> None:
 
 
 def test_clocks__count_what_other_threads_do_after_compilation() -> None:
-    with uncounted():
+    with stop_clocks():
         other = threading.Thread(target=time.sleep, args=(0.01,))
         other.start()
         other.join()

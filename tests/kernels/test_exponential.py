@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from purtensor.kernels.exponential import excess, fast_exp, scale_by_exp, scaled_exp
+from purtensor.kernels.elementary import excess, fast_exp, multiply_by_exp, scale_by_exp
 from tests.kernels.drawn import both
 from tests.oracles import DIGITS
 
@@ -53,7 +53,7 @@ def test_scale_by_exp__is_reference_times_exp(kernel):
     assert exponents == pytest.approx(wanted, rel=4e-16)
 
 
-@both(scaled_exp)
+@both(multiply_by_exp)
 @given(st.floats(1e-323, 2.0**60), st.floats(-1300.0, 1000.0))
 def test_scaled_exp__where_exp_alone_is_out_of_range(kernel, reference, x):
     with localcontext() as context:
@@ -65,7 +65,7 @@ def test_scaled_exp__where_exp_alone_is_out_of_range(kernel, reference, x):
     assert kernel(reference, x) == exact or abs(kernel(reference, x) - exact) <= 3 * math.ulp(exact)
 
 
-@both(scaled_exp)
+@both(multiply_by_exp)
 def test_scaled_exp__of_denormals_keeps_every_digit(kernel):
     assert kernel(5e-324, 744.44007192138127) == pytest.approx(1.0, rel=1e-12)
     assert kernel(5e-324, 0.0) == 5e-324

@@ -15,7 +15,7 @@ import pytest
 
 import purtensor
 from purtensor.kernels._sources import fingerprint
-from purtensor.kernels.lanes import lane_sum
+from purtensor.kernels.reductions import lane_sum
 
 NAME = "kernel_of_a_test"
 KERNEL = """

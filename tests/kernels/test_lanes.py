@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from purtensor.kernels.lanes import inner_product, lane_sum
+from purtensor.kernels.reductions import inner_product, lane_sum
 from tests.kernels.drawn import both
 
 VALUES = st.lists(st.floats(-1e6, 1e6), max_size=40).map(np.array)

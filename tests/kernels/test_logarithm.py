@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from purtensor.kernels.logarithm import divergence_gain, fast_log, linear_sum
+from purtensor.kernels.elementary import divergence_gain, fast_log, linear_sum
 from tests.kernels.drawn import both
 
 positive = st.floats(1e-300, 1e300)

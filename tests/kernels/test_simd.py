@@ -3,13 +3,13 @@ from __future__ import annotations
 import numpy as np
 
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.simd import WIDTH, distance, eight, larger, loaded, quotient, store
+from purtensor.kernels.simd import WIDTH, distance, eight, larger, load, quotient, store
 from tests.kernels.drawn import both
 
 
 @compiled
 def everything(a, b, out):
-    one, other = loaded(a), loaded(b)
+    one, other = load(a), load(b)
     store(out[0], one + other * 2.0)
     store(out[1], one - other)
     store(out[2], 0.5 * one)

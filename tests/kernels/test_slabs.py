@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from purtensor.kernels.slabs import counting_order, place_in_lists, touched_by_slab
+from purtensor.kernels.codes import counting_order, list_touched_by_slab, place_in_lists
 from tests.kernels.drawn import both
 
 
@@ -28,9 +28,9 @@ def lists_by_sets(slab_ptr, members):
     return [sorted(set(members[a:b].ravel().tolist()) - {-1}) for a, b in pairwise(slab_ptr)]
 
 
-@both(touched_by_slab)
+@both(list_touched_by_slab)
 @given(st.integers(0, 2**32 - 1))
-def test_touched_by_slab__lists_each_number_once_ascending(kernel, seed):
+def test_list_touched_by_slab__lists_each_number_once_ascending(kernel, seed):
     slab_ptr, members = drawn_slabs(seed)
     wanted = lists_by_sets(slab_ptr, members)
     list_ptr = np.zeros(len(slab_ptr), dtype=np.int64)

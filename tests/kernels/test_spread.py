@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from purtensor.kernels.spread import spread
+from purtensor.kernels.reductions import spread
 from tests.kernels.drawn import Arrays, both
 
 

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums
 from tests.kernels.drawn import both
 
 both_forms = both(group_sums, "sums")

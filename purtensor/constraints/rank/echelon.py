@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.kernels.rank.modular import echelon_in_place, reduce_in_place
+from purtensor.kernels.rank.slab_elimination import echelon_in_place, reduce_in_place
 
 _BATCH = 128
 # 2^9 products of residues below 2^22 stay below 2^53

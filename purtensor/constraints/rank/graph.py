@@ -16,7 +16,7 @@ from purtensor._typing import BoolArray, IntArray
 from purtensor.constraints.rank.echelon import lift
 from purtensor.constraints.rank.exact_rank import Proof, RankProfile, Sampled, Structure, blocks, rank_profile
 from purtensor.constraints.system import System, rows_of
-from purtensor.kernels.rank.forest import cycle_vectors, forest_edges, mark_broken, rooted_forest, spread_potentials
+from purtensor.kernels.rank.forest import cycle_vectors, forest_edges, mark_broken, root_forest, spread_potentials
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +63,7 @@ def grow_forest(system: System, first: int, second: int, supported: BoolArray) -
         count = forest_edges(one, two, first_rows, begin, end, leader, in_forest, edges, count)
     has_support = np.concatenate([supported[system.block(first)], supported[system.block(second)]])
     sequence, parent, via, depth = (np.zeros(nodes, dtype=np.int64) for _ in range(4))
-    reached = rooted_forest(one, two, first_rows, edges[:count], has_support, sequence, parent, via, depth)
+    reached = root_forest(one, two, first_rows, edges[:count], has_support, sequence, parent, via, depth)
     return Forest((first, second), one, two, first_rows, in_forest, sequence[:reached], parent, via, depth)
 
 

@@ -17,6 +17,7 @@ def layers(
     """Write each node's distance from the source along arcs with room, -1 where there is no way."""
     level[:] = -1
     level[source] = 0
+    # breadth first: a level is the length of the shortest way
     queue[0] = source
     first, last = 0, 1
     while first < last:
@@ -54,6 +55,7 @@ def blocking_flow(
     node = source if depth == 0 else head[path[depth - 1]]
     while steps > 0:
         steps -= 1
+        # the least room along the path is sent, and the search goes on before the first arc that is full
         if node == sink:
             least = room[path[0]]
             for i in range(1, depth):
@@ -62,6 +64,7 @@ def blocking_flow(
             back = depth
             for i in range(depth - 1, -1, -1):
                 room[path[i]] -= least
+                # what was sent may be sent back along the reverse arc
                 room[path[i] ^ 1] += least
                 if room[path[i]] == 0:
                     back = i
@@ -75,6 +78,7 @@ def blocking_flow(
                 depth += 1
                 node = head[arc]
             else:
+                # this arc leads nowhere in this layering, now or later
                 following[node] += 1
         elif depth > 0:
             depth -= 1

@@ -19,6 +19,7 @@ def add_in_limbs(values: FloatArray, index: IntArray, limbs: IntArray) -> None:
     mask = (1 << 32) - 1
     for i in range(values.size):
         mantissa, exponent = math.frexp(values[i])
+        # a float64 number is a whole number of 53 bits times a power of two
         whole = np.int64(math.ldexp(mantissa, 53))
         shift = exponent - 53
         if shift < 0:  # a whole number below 2^53: the bits that go are zero
@@ -27,6 +28,7 @@ def add_in_limbs(values: FloatArray, index: IntArray, limbs: IntArray) -> None:
         at = shift // 32
         off = shift % 32
         row = limbs[index[i]]
+        # 53 bits that begin anywhere in a limb reach into two more at most
         row[at] += (whole & (mask >> off)) << off
         whole >>= 32 - off
         row[at + 1] += whole & mask
@@ -40,6 +42,7 @@ def tree_flow(sequence: IntArray, parent: IntArray, needs: IntArray, flow: IntAr
     An edge counts for both of its nodes. `needs` is left as what the roots still miss; other nodes are not touched.
     """
     flow[:] = 0
+    # children come after their parents in the sequence, and are served first
     for s in range(sequence.size - 1, -1, -1):
         node = sequence[s]
         if parent[node] >= 0:

@@ -10,12 +10,12 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.exponential import excess
+from purtensor.kernels.elementary import excess
 from purtensor.kernels.ipf.over_relaxation import log_of_ratio
 from purtensor.kernels.ipf.steps import dual_value, rebuild_masses, sum_rows
 from purtensor.kernels.ipf.sweep_records import ENDED, PASSED_OVER, judge_sweep
 from purtensor.kernels.newton.line_search import curvature
-from purtensor.kernels.spread import spread
+from purtensor.kernels.reductions import spread
 
 
 @compiled
@@ -29,6 +29,7 @@ def take_roots(targets: FloatArray, sums: FloatArray, constraints: int, move: Fl
         move[r] = 0.0
         if sums[r] > 0.0:
             move[r] = log_of_ratio(targets[r], sums[r]) / constraints
+            # the gradient of the dual is targets - sums (notes/duality.md, equation 4)
             slope += (targets[r] - sums[r]) * move[r]
     return slope
 
@@ -39,6 +40,7 @@ def restore_total(masses: FloatArray, sums: FloatArray, first: FloatArray, total
 
     `first` is the part of `sums` over that constraint.
     """
+    # any constraint has the total in its sums; the first one takes the constant into its potentials
     ratio = total / first.sum()
     for i in range(masses.size):
         masses[i] *= ratio
@@ -83,8 +85,10 @@ def run_gis(
     for n in range(1, limit + 1):
         slope = take_roots(targets, sums, constraints, move)
         spread(index, offsets, move, change)
+        # no difference of two values of the dual, which would cancel (notes/newton.md, equation 8)
         gain = slope - curvature(masses, change, 1.0)
         t += move
+        # from the reference at every iteration: nothing drifts, so there is no fold
         rebuild_masses(reference, index, offsets, t, masses)
         for k in range(constraints):
             sum_rows(masses, index[k], sums[offsets[k] : offsets[k + 1]])

@@ -16,9 +16,9 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.exponential import scale_by_exp
+from purtensor.kernels.elementary import scale_by_exp
 from purtensor.kernels.ipf.steps import add_singles, miss, scale_and_add_singles
-from purtensor.kernels.simd import WIDTH, loaded, store
+from purtensor.kernels.simd import WIDTH, load, store
 
 
 class Groups(NamedTuple):
@@ -51,61 +51,17 @@ class Groups(NamedTuple):
 
 
 @compiled
-def find_pattern(row: IntArray, pattern: IntArray) -> bool:
-    """Write for each row the rows of the eight profiles that it begins; return False where two such eight differ."""
-    pattern[:] = -1
-    for start in range(0, row.size, WIDTH):
-        known = pattern[row[start]]
-        if known[0] == -1:
-            for lane in range(WIDTH):
-                known[lane] = row[start + lane]
-        for lane in range(WIDTH):
-            if known[lane] != row[start + lane]:
-                return False
-    return True
-
-
-@compiled
-def join_codes(joint: IntArray, count: int, code: IntArray, size: int, largest: int, number: IntArray) -> int:
-    """Return how many pairs of a joint row (of `count`) and a code (of `size`) occur, -1 if more than `largest`.
-
-    `number` gets the number of each pair, or -1; numbers ascend with the pairs.
-    """
-    number[: count * size] = -1
-    found = 0
-    for n in range(joint.size):
-        pair = joint[n] * size + code[n]
-        if number[pair] == -1:
-            number[pair] = 0
-            found += 1
-            if found > largest:
-                return -1
-    found = 0
-    for pair in range(count * size):
-        if number[pair] == 0:
-            number[pair] = found
-            found += 1
-    return found
-
-
-@compiled
-def replace_joint(joint: IntArray, code: IntArray, size: int, number: IntArray) -> None:
-    """Replace each joint row by the number of its pair with the code."""
-    for n in range(joint.size):
-        joint[n] = number[joint[n] * size + code[n]]
-
-
-@compiled
 def add_octets(masses: FloatArray, code: IntArray, begin: int, end: int, sums: FloatArray) -> None:
     """Add the units begin .. end - 1 to the sums of their cells, shape (joint rows, 8)."""
+    # neighbours mostly share a cell: its sum is loaded and stored only where the cell changes
     current = code[begin]
-    own = loaded(sums[current])
+    own = load(sums[current])
     for n in range(begin, end):
         if code[n] != current:
             store(sums[current], own)
             current = code[n]
-            own = loaded(sums[current])
-        own = own + loaded(masses[n])
+            own = load(sums[current])
+        own = own + load(masses[n])
     store(sums[current], own)
 
 
@@ -118,14 +74,15 @@ def scale_and_add_octets(
     The sums of a cell stay in a register until a unit of another cell comes.
     """
     current = next_code[begin]
-    own = loaded(sums[current])
+    own = load(sums[current])
     for n in range(begin, end):
-        octet = loaded(masses[n]) * loaded(factors[code[n]])
+        # one read and one write of the masses for a whole group of constraints
+        octet = load(masses[n]) * load(factors[code[n]])
         store(masses[n], octet)
         if next_code[n] != current:
             store(sums[current], own)
             current = next_code[n]
-            own = loaded(sums[current])
+            own = load(sums[current])
         own = own + octet
     store(sums[current], own)
 
@@ -146,6 +103,7 @@ def fit_group(
     Rows without mass keep their factor 1: no potential can serve them.
     """
     cells = groups.sizes[g] * groups.lanes[g]
+    # the table stays what the masses would sum to: each step scales it as the pass will scale them
     factors[:cells] = 1.0
     for s in range(groups.step_ptr[g], groups.step_ptr[g + 1]):
         rows = groups.rows[groups.row_ptr[s] : groups.row_ptr[s + 1]]
@@ -155,6 +113,7 @@ def fit_group(
         target = targets[offsets[k] : offsets[k + 1]]
         own[:] = 0.0
         for c in range(cells):
+            # cell by cell in their order: the bits do not depend on how the pass was divided
             own[rows[c]] += table[c]
         for r in range(own.size):
             own[r] = target[r] / own[r] if own[r] > 0.0 else 1.0
@@ -178,6 +137,7 @@ def group_misses(
         for c in range(rows.size):
             sums[rows[c]] += table[c]
         largest, total = miss(sums, targets[offsets[k] : offsets[k + 1]])
+        # the worst of the others says nothing once one is not finite
         if np.isnan(total):
             return np.nan, np.nan
         residual = max(residual, largest)
@@ -191,6 +151,7 @@ def _spread(values: FloatArray, size: int, lanes: int) -> FloatArray:
     spread = np.empty((size, WIDTH))
     for joint in range(size):
         for lane in range(WIDTH):
+            # lanes is 8 or 1: with 1 the same value goes to all lanes
             spread[joint, lane] = values[joint * lanes + lane % lanes]
     return spread
 
@@ -213,6 +174,7 @@ def sum_group(groups: Groups, g: int, masses: FloatArray, begin: int, end: int, 
         add_octets(masses, groups.code[g], begin, end, octets)
         _gather(octets, groups.lanes[g], table)
     else:
+        # added over the copies in their order, whatever the number of threads
         sums = np.zeros((groups.copies[g], groups.sizes[g]))
         add_singles(masses.reshape(-1), groups.code[g], begin, end, sums)
         table[: sums.shape[1]] = sums.sum(axis=0)
@@ -223,6 +185,7 @@ def pass_over_units(
     groups: Groups, g: int, masses: FloatArray, factors: FloatArray, begin: int, end: int, table: FloatArray
 ) -> None:
     """Scale the units begin .. end - 1 by the factors of a group's cells; write the sums of the next group's."""
+    # the last group sums for the first of the next sweep
     following = (g + 1) % groups.sizes.size
     code, next_code = groups.code[g], groups.code[following]
     if masses.shape[1] == WIDTH:
@@ -261,7 +224,7 @@ def _add_exponents(groups: Groups, g: int, values: FloatArray, begin: int, end: 
     if exponents.shape[1] == WIDTH:
         octets = _spread(values, groups.sizes[g], groups.lanes[g])
         for n in range(begin, end):
-            store(exponents[n], loaded(exponents[n]) + loaded(octets[code[n]]))
+            store(exponents[n], load(exponents[n]) + load(octets[code[n]]))
     else:
         for n in range(begin, end):
             exponents[n, 0] += values[code[n]]
@@ -272,6 +235,7 @@ def rebuild_units(
     groups: Groups, reference: FloatArray, offsets: IntArray, t: FloatArray, begin: int, end: int, masses: FloatArray
 ) -> None:
     """Write reference * exp(C^T t) into the units begin .. end - 1; both arrays of masses have a row a unit."""
+    # exponents first, in the place of the masses: no array beside them is needed
     masses[begin:end] = 0.0
     for g in range(groups.sizes.size):
         values = np.zeros(groups.sizes[g] * groups.lanes[g])

@@ -6,9 +6,9 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.exponential import excess, fast_exp
-from purtensor.kernels.ipf.over_relaxation import least_share, relaxed_gain
-from purtensor.kernels.spread import spread
+from purtensor.kernels.elementary import excess, fast_exp
+from purtensor.kernels.ipf.over_relaxation import compute_relaxed_gain, least_share
+from purtensor.kernels.reductions import spread
 
 
 @compiled
@@ -20,6 +20,7 @@ def add_in_logarithms(logs: FloatArray, row: IntArray, largest: FloatArray, sums
     largest[:] = -np.inf
     sums[:] = 0.0
     for i in range(logs.size):
+        # relative to the largest each term is at most 1, and at least one is 1: no sum is 0 or infinite
         largest[row[i]] = max(largest[row[i]], logs[i])
     for i in range(logs.size):
         sums[row[i]] += fast_exp(logs[i] - largest[row[i]])
@@ -51,6 +52,7 @@ def sweep_in_logarithms(
     shift = 0.0
     total = targets[offsets[0] : offsets[1]].sum()
     for k in order:
+        # from the potentials at every step: logarithms are never updated in place, so they do not drift
         spread(index, offsets, t, logs)
         logs += log_reference
         rows = slice(offsets[k], offsets[k + 1])
@@ -63,6 +65,7 @@ def sweep_in_logarithms(
             largest[r] = log_ratio
             if omega != 1.0:
                 relaxed = gain_of_a_relaxed_row(log_ratio, omega, targets[r], sums[r])
+                # notes/solvers.md, equation 4: what keeps relaxed sweeps convergent
                 if relaxed >= least_share(omega) * own:
                     own = relaxed
                     largest[r] = omega * log_ratio
@@ -72,6 +75,7 @@ def sweep_in_logarithms(
             mass = 0.0
             for r in range(offsets[k], offsets[k + 1]):
                 mass += fast_exp(sums[r] + largest[r] - heaviest)
+            # what brings the masses to the total of the targets, as in `take_relaxed_factors`
             shift = np.log(total) - heaviest - np.log(mass)
             gain += total * excess(-shift)
         for r in range(offsets[k], offsets[k + 1]):
@@ -95,7 +99,7 @@ def gain_of_a_relaxed_row(log_ratio: float, omega: float, target: float, log_sum
     """Return what the dual gains where a row takes (target / sum) ** omega: b omega l - s e^(omega l) + s."""
     move = omega * log_ratio
     if abs(log_ratio) < 0.25:
-        return float(fast_exp(log_sum) * relaxed_gain(log_ratio, omega))
+        return float(fast_exp(log_sum) * compute_relaxed_gain(log_ratio, omega))
     return float(target * move - fast_exp(log_sum + move) + fast_exp(log_sum))
 
 
@@ -132,9 +136,11 @@ def scaling_in_logarithms(
     heaviest = -np.inf
     for i in range(logs.size):
         if abs(change[i]) < 1.0:
+            # p (e^z - 1 - z): what the dual loses against its slope (notes/newton.md, equation 8)
             gain -= fast_exp(logs[i]) * excess(change[i])
         else:
             gain -= fast_exp(logs[i] + change[i]) - fast_exp(logs[i]) * (1.0 + change[i])
+        # for the sum of all masses, which is again added up relative to the largest
         heaviest = max(heaviest, logs[i] + change[i])
     mass = 0.0
     for i in range(logs.size):

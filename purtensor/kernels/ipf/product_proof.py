@@ -11,7 +11,7 @@ from purtensor._typing import FloatArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.ipf.product_slabs import ROUND, add_lanes, take_up
 from purtensor.kernels.newton.proof import UNIT
-from purtensor.kernels.simd import WIDTH, distance, eight, larger, loaded, quotient, store
+from purtensor.kernels.simd import WIDTH, distance, eight, larger, load, quotient, store
 
 SERIES = 1e-2
 """Relative changes up to here are bounded by the first terms of series."""
@@ -57,19 +57,19 @@ def _miss_rows(
     for i in range(rows):
         total = eight(0.0)
         for j in range(columns):
-            mass = loaded(cells[i, j])
-            moved = mass + mass * (loaded(of_a[i]) + loaded(of_b[j]) + eight(tilts[i, j]))
+            mass = load(cells[i, j])
+            moved = mass + mass * (load(of_a[i]) + load(of_b[j]) + eight(tilts[i, j]))
             total = total + moved
-            store(rest_b[j], loaded(rest_b[j]) + moved)
-            store(inner[i, j], loaded(inner[i, j]) + moved)
-        target = loaded(targets_a[i])
+            store(rest_b[j], load(rest_b[j]) + moved)
+            store(inner[i, j], load(inner[i, j]) + moved)
+        target = load(targets_a[i])
         gap = distance(total, target)
-        store(lefts[0], loaded(lefts[0]) + gap)
+        store(lefts[0], load(lefts[0]) + gap)
         store(rest_a[i], gap + (total + target) * ((columns + 4.0) * UNIT))
     for j in range(columns):
-        total, target = loaded(rest_b[j]), loaded(targets_b[j])
+        total, target = load(rest_b[j]), load(targets_b[j])
         gap = distance(total, target)
-        store(lefts[1], loaded(lefts[1]) + gap)
+        store(lefts[1], load(lefts[1]) + gap)
         store(rest_b[j], gap + (total + target) * ((rows + 4.0) * UNIT))
 
 
@@ -112,31 +112,31 @@ def prove_blocks(
         if (x - begin) % ROUND == 0:
             take_up(inner, outer)
         _miss_rows(cells, tilts, of_a, of_b, targets_a[x], targets_b[x], inner, rest_a, rest_b, lefts)
-        corner = loaded(rest_a[0])
+        corner = load(rest_a[0])
         for j in range(columns - 1):
-            corner = corner + loaded(rest_b[j])
+            corner = corner + load(rest_b[j])
         store(rest_a[0], corner)
         for j in range(columns - 1):
-            store(kept[0, j], loaded(kept[0, j]) + loaded(rest_b[j]))
+            store(kept[0, j], load(kept[0, j]) + load(rest_b[j]))
         for i in range(rows):
-            store(kept[i, columns - 1], loaded(kept[i, columns - 1]) + loaded(rest_a[i]))
+            store(kept[i, columns - 1], load(kept[i, columns - 1]) + load(rest_a[i]))
         if closing // WIDTH == x and not closes:
             continue
         for i in range(rows):
             for j in range(columns):
                 rest = eight(0.0)
                 if j == columns - 1:
-                    rest = loaded(rest_a[i])
+                    rest = load(rest_a[i])
                 elif i == 0:
-                    rest = loaded(rest_b[j])
+                    rest = load(rest_b[j])
                 if closing // WIDTH == x:
                     lane[:] = 0.0
                     lane[closing % WIDTH] = extra[i, j]
-                    rest = rest + loaded(lane)
-                mass = loaded(cells[i, j])
+                    rest = rest + load(lane)
+                mass = load(cells[i, j])
                 apart = quotient(rest, mass, eight(0.0)) * (1.0 + 4.0 * UNIT)
                 w, bend, away, change = proof_terms(
-                    mass, loaded(of_a[i]), loaded(of_b[j]), eight(tilts[i, j]), apart, eight(rounding)
+                    mass, load(of_a[i]), load(of_b[j]), eight(tilts[i, j]), apart, eight(rounding)
                 )
                 largest = larger(w, largest)
                 upper = upper + bend

@@ -10,7 +10,8 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.simd import WIDTH, distance, eight, larger, loaded, quotient, store
+from purtensor.kernels.ipf.slab_sweeps import largest_of_octet, sum_octet
+from purtensor.kernels.simd import WIDTH, distance, eight, larger, load, quotient, store
 
 ROUND = 64
 """Sums over slabs are taken up after so many blocks: their rounding is that of some hundred additions."""
@@ -32,15 +33,17 @@ def copy_blocks(
     The slabs of cell (i, j) stand in `flat` from `starts[i, j]` on.
     """
     total, least = eight(0.0), eight(-np.inf)
-    lanes, last = np.zeros((2, WIDTH)), np.inf
+    room, last = np.empty(WIDTH), np.inf
     for first in range(begin, end, WIDTH):
+        # blocks of eight existing slabs are copied as octets, the last one number by number
         whole = min(min(first + WIDTH, end), slabs // WIDTH)
         for i in range(starts.shape[0]):
             for j in range(starts.shape[1]):
                 row = flat[starts[i, j] : starts[i, j] + slabs]
                 for x in range(first, whole):
-                    octet = loaded(row[WIDTH * x :]) * scale
+                    octet = load(row[WIDTH * x :]) * scale
                     store(base[x, i, j], octet)
+                    # the largest of the negatives: there is one kind of maximum only
                     least = larger(eight(0.0) - octet, least)
                     total = total + octet
                 for x in range(whole, min(first + WIDTH, end)):
@@ -49,11 +52,9 @@ def copy_blocks(
                     for n in range(slabs - WIDTH * x):
                         here[n] = row[WIDTH * x + n] * scale
                         last = min(last, here[n])
-                    total = total + loaded(here)
-    store(lanes[0], total)
-    store(lanes[1], least)
-    out[0] = lanes[0].sum()
-    out[1] = min(-lanes[1].max(), last)
+                    total = total + load(here)
+    out[0] = sum_octet(total, room)
+    out[1] = min(-largest_of_octet(least, room), last)
 
 
 @compiled
@@ -67,7 +68,7 @@ def leave_blocks(
             for j in range(starts.shape[1]):
                 row = flat[starts[i, j] : starts[i, j] + slabs]
                 for x in range(first, whole):
-                    store(row[WIDTH * x :], loaded(base[x, i, j]) * scale)
+                    store(row[WIDTH * x :], load(base[x, i, j]) * scale)
                 for x in range(whole, min(first + WIDTH, end)):
                     for n in range(slabs - WIDTH * x):
                         row[WIDTH * x + n] = base[x, i, j, n] * scale
@@ -78,7 +79,8 @@ def take_up(inner: FloatArray, outer: FloatArray) -> None:
     """Add the inner sums of cells to the outer ones, and begin them anew."""
     for i in range(inner.shape[0]):
         for j in range(inner.shape[1]):
-            store(outer[i, j], loaded(outer[i, j]) + loaded(inner[i, j]))
+            # two levels of sums: the rounding of some hundred additions, not of as many as there are slabs
+            store(outer[i, j], load(outer[i, j]) + load(inner[i, j]))
             store(inner[i, j], eight(0.0))
 
 
@@ -116,36 +118,33 @@ def write_masses(
         for j in range(theta.shape[1]):
             store(of_b[j], eight(0.0))
         for i in range(theta.shape[0]):
-            factor = loaded(u[x, i])
+            factor = load(u[x, i])
             total = eight(0.0)
             for j in range(theta.shape[1]):
-                ratio = factor * loaded(v[x, j]) * theta[i, j]
-                mass = loaded(cells[i, j]) * ratio
+                # what becomes of a mass of the reference: where it is next to nothing, a zero may be forced
+                ratio = factor * load(v[x, j]) * theta[i, j]
+                mass = load(cells[i, j]) * ratio
                 store(cells[i, j], mass)
                 low = larger(eight(0.0) - ratio, low)
                 total = total + mass
-                store(of_b[j], loaded(of_b[j]) + mass)
-                store(inner[i, j], loaded(inner[i, j]) + mass)
+                store(of_b[j], load(of_b[j]) + mass)
+                store(inner[i, j], load(inner[i, j]) + mass)
             store(sums_a[x, i], total)
-            gap = distance(total, loaded(targets_a[x, i]))
+            gap = distance(total, load(targets_a[x, i]))
             all_a = all_a + gap
             largest_a = larger(gap, largest_a)
         for j in range(theta.shape[1]):
-            gap = distance(loaded(of_b[j]), loaded(targets_b[x, j]))
+            gap = distance(load(of_b[j]), load(targets_b[x, j]))
             all_b = all_b + gap
             largest_b = larger(gap, largest_b)
         if (x - begin) % ROUND == ROUND - 1:
             take_up(inner, outer)
     take_up(inner, outer)
     add_lanes(outer, sums)
-    lanes = np.empty((5, WIDTH))
-    store(lanes[0], largest_a)
-    store(lanes[1], largest_b)
-    store(lanes[2], all_a)
-    store(lanes[3], all_b)
-    store(lanes[4], low)
-    out[0], out[1], out[2], out[3] = lanes[0].max(), lanes[1].max(), lanes[2].sum(), lanes[3].sum()
-    out[4] = -lanes[4].max()
+    room = np.empty(WIDTH)
+    out[0], out[1] = largest_of_octet(largest_a, room), largest_of_octet(largest_b, room)
+    out[2], out[3] = sum_octet(all_a, room), sum_octet(all_b, room)
+    out[4] = -largest_of_octet(low, room)
 
 
 @compiled
@@ -173,30 +172,31 @@ def linear_sweep(
     for x in range(begin, end):
         cells, of_a, of_b = masses[x], tilts_a[x], tilts_b[x]
         for i in range(tilts.shape[0]):
-            row = loaded(sums_a[x, i])
-            left = loaded(targets_a[x, i]) - row
+            row = load(sums_a[x, i])
+            # what the targets exceed the masses by, less what the tilts of the others move
+            left = load(targets_a[x, i]) - row
             for j in range(tilts.shape[1]):
-                left = left - loaded(cells[i, j]) * (loaded(of_b[j]) + eight(tilts[i, j]))
-            change = quotient(left, row, eight(0.0)) - loaded(of_a[i])
+                left = left - load(cells[i, j]) * (load(of_b[j]) + eight(tilts[i, j]))
+            # empty rows, which pad the last block, get no tilt
+            change = quotient(left, row, eight(0.0)) - load(of_a[i])
             missed_a = missed_a + row * distance(change, eight(0.0))
-            store(of_a[i], loaded(of_a[i]) + change * relaxation)
+            store(of_a[i], load(of_a[i]) + change * relaxation)
         for j in range(tilts.shape[1]):
-            column = loaded(sums_b[x, j])
-            left = loaded(targets_b[x, j]) - column
+            column = load(sums_b[x, j])
+            left = load(targets_b[x, j]) - column
             for i in range(tilts.shape[0]):
-                left = left - loaded(cells[i, j]) * (loaded(of_a[i]) + eight(tilts[i, j]))
-            change = quotient(left, column, eight(0.0)) - loaded(of_b[j])
+                left = left - load(cells[i, j]) * (load(of_a[i]) + eight(tilts[i, j]))
+            change = quotient(left, column, eight(0.0)) - load(of_b[j])
             missed_b = missed_b + column * distance(change, eight(0.0))
-            tilt = loaded(of_b[j]) + change * relaxation
+            # Gauss and Seidel's order: B sees the tilts that A has just got
+            tilt = load(of_b[j]) + change * relaxation
             store(of_b[j], tilt)
             for i in range(tilts.shape[0]):
-                moved = loaded(cells[i, j]) * (loaded(of_a[i]) + tilt + eight(tilts[i, j]))
-                store(inner[i, j], loaded(inner[i, j]) + moved)
+                moved = load(cells[i, j]) * (load(of_a[i]) + tilt + eight(tilts[i, j]))
+                store(inner[i, j], load(inner[i, j]) + moved)
         if (x - begin) % ROUND == ROUND - 1:
             take_up(inner, outer)
     take_up(inner, outer)
     add_lanes(outer, sums)
-    lanes = np.empty((2, WIDTH))
-    store(lanes[0], missed_a)
-    store(lanes[1], missed_b)
-    return float(max(lanes[0].sum(), lanes[1].sum()))
+    room = np.empty(WIDTH)
+    return float(max(sum_octet(missed_a, room), sum_octet(missed_b, room)))

@@ -8,6 +8,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
+from purtensor.kernels.elementary import divergence_gain, fast_log, linear_sum
 from purtensor.kernels.ipf.slab_sweeps import (
     BOTH,
     ONLY_A,
@@ -21,9 +22,8 @@ from purtensor.kernels.ipf.slab_sweeps import (
     place_masses,
 )
 from purtensor.kernels.ipf.steps import is_recorded
-from purtensor.kernels.ipf.stopping import Goal
-from purtensor.kernels.lanes import inner_product
-from purtensor.kernels.logarithm import divergence_gain, fast_log, linear_sum
+from purtensor.kernels.ipf.sweep_records import Goal
+from purtensor.kernels.reductions import inner_product
 
 SWEEPS_PER_LOOK = 16
 """Factors that are written afresh do not drift: they are folded into the potentials only before they could overflow."""
@@ -70,6 +70,7 @@ def rebuild(source: Source, state: State, begin: int, end: int) -> None:
         end,
         state.base,
     )
+    # both halves: the gain of the next sweep is read from the ratio of new to old
     state.u[:, begin:end] = 1.0
     state.v[:, begin:end] = 1.0
 
@@ -100,6 +101,7 @@ def _is_large(factors: FloatArray) -> bool:
     """Tell whether a factor is beyond the largest one, or its inverse."""
     count = 0
     for r in range(factors.size):
+        # counted to the end, without a branch; NaN is not large, and ends the run elsewhere
         count += (factors[r] > LARGEST_FACTOR) + (factors[r] < 1.0 / LARGEST_FACTOR)
     return count > 0
 
@@ -153,6 +155,7 @@ def outside_linear(source: Source, layout: Layout, state: State, now: int) -> fl
 def sweep_once(layout: Layout, state: State, plan: Plan, now: int) -> None:
     """Make one sweep, whose factors go to the half `now`."""
     blocks = state.base.shape[0]
+    # outside factors are multiplied on, those of A and B are written afresh
     state.w[now] = state.w[1 - now]
     for k in range(plan.leading):
         outside_step(layout, state, now, k)
@@ -172,6 +175,7 @@ def fold(source: Source, layout: Layout, state: State, now: int) -> None:
     rebuild(source, state, 0, blocks)
     state.w[:] = 1.0
     state.theta[:] = 1.0
+    # the table that the next outside steps begin with: sums of the new base
     measure_blocks(layout, state, now, 0, blocks, state.table, np.empty(4))
 
 
@@ -182,7 +186,9 @@ def may_be_met(layout: Layout, state: State, plan: Plan, goal: Goal, now: int, w
     The sums of the cells are those of the sweep's end unless constraint A came last; the block that missed most when
     all was last measured usually still misses.
     """
+    # where A came last, the table is that of the sums before its step
     largest, l1 = (0.0, 0.0) if plan.split else outside_misses(layout, state.table)
+    # measured, so that the run ends by the sums of all
     if np.isnan(l1):
         return True
     if largest > goal.tolerance or l1 > goal.tolerance_l1:
@@ -200,6 +206,7 @@ def worst_block(layout: Layout, state: State, now: int, begin: int, end: int) ->
     table = np.empty_like(state.table)
     for x in range(begin, end):
         measure_blocks(layout, state, now, x, x + 1, table, misses)
+        # the first of equals: the choice does not depend on how blocks are divided
         if misses[:2].max() > worst:
             worst, found = misses[:2].max(), x
     return found
@@ -239,6 +246,7 @@ def run_crossing_sweeps(
         sweep = done + n
         now = sweep % 2
         sweep_once(layout, state, plan, now)
+        # no gain is negative: so it is known whether the fold had to compute it
         gain = -1.0
         if sweep % SWEEPS_PER_LOOK == 0 and has_large_factors(state, now, 0, blocks):
             gain = outside_gain(layout, state, now) + gain_of_blocks(layout, state, now, 0, blocks)
@@ -250,6 +258,7 @@ def run_crossing_sweeps(
         measure_blocks(layout, state, now, 0, blocks, table, misses)
         residual, residual_l1 = residuals(layout, table, misses)
         ended = np.isnan(residual_l1) or (residual <= goal.tolerance and residual_l1 <= goal.tolerance_l1)
+        # measured in hope only, a sweep leaves no record
         if due or ended:
             if gain < 0.0:
                 gain = outside_gain(layout, state, now) + gain_of_blocks(layout, state, now, 0, blocks)

@@ -18,8 +18,8 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.exponential import scale_by_exp
-from purtensor.kernels.simd import WIDTH, distance, eight, larger, loaded, quotient, store
+from purtensor.kernels.elementary import scale_by_exp
+from purtensor.kernels.simd import WIDTH, distance, eight, larger, load, quotient, store
 
 BOTH = 0
 ONLY_A = 1
@@ -81,36 +81,17 @@ class State(NamedTuple):
 
 
 @compiled
-def place_rows(
-    index: IntArray,
-    local: IntArray,
-    slab_ptr: IntArray,
-    first: int,
-    targets: FloatArray,
-    rows: IntArray,
-    placed: FloatArray,
-) -> None:
-    """Write the rows of a constraint that each slab has, from number `first` on, and their targets."""
-    for x in range(slab_ptr.size - 1):
-        for n in range(slab_ptr[x], slab_ptr[x + 1]):
-            row = index[n]
-            rows[x // WIDTH, local[row], x % WIDTH] = first + row
-            placed[x // WIDTH, local[row], x % WIDTH] = targets[row]
+def sum_octet(octet: FloatArray, room: FloatArray) -> float:
+    """Return the sum of an octet; `room`, shape (8,), is overwritten."""
+    store(room, octet)
+    return float(room.sum())
 
 
 @compiled
-def place_cells(
-    index_a: IntArray, local_a: IntArray, index_b: IntArray, local_b: IntArray, index: IntArray, cell_row: IntArray
-) -> bool:
-    """Write which row of an outside constraint each cell belongs to; return False where profiles of a cell differ."""
-    cell_row[:] = -1
-    for n in range(index.size):
-        i, j = local_a[index_a[n]], local_b[index_b[n]]
-        if cell_row[i, j] == -1:
-            cell_row[i, j] = index[n]
-        if cell_row[i, j] != index[n]:
-            return False
-    return True
+def largest_of_octet(octet: FloatArray, room: FloatArray) -> float:
+    """Return the largest number of an octet; `room`, shape (8,), is overwritten."""
+    store(room, octet)
+    return float(room.max())
 
 
 @compiled
@@ -129,6 +110,7 @@ def place_masses(
     base: FloatArray,
 ) -> None:
     """Write reference * exp(C^T t) into the cells of the blocks begin .. end - 1."""
+    # cells that do not occur have mass 0
     base[begin:end] = 0.0
     exponents = np.empty(_PROFILES_AT_ONCE)
     x = begin * WIDTH
@@ -143,9 +125,11 @@ def place_masses(
                 exponents[n] += part[row[n]]
         scale_by_exp(reference[start : start + count], exponents[:count])
         for n in range(count):
+            # profiles lie slab by slab, so the slab only ever grows; empty slabs are passed
             while start + n >= slab_ptr[x + 1]:
                 x += 1
             i, j = local_a[index[a, start + n]], local_b[index[b, start + n]]
+            # added: several profiles may share a cell
             base[x // WIDTH, i, j, x % WIDTH] += exponents[n]
 
 
@@ -156,8 +140,9 @@ def _fit_a(base: FloatArray, theta: FloatArray, v: FloatArray, targets: FloatArr
         cells, factors = base[i], theta[i]
         total = eight(0.0)
         for j in range(theta.shape[1]):
-            total = total + loaded(cells[j]) * factors[j] * loaded(v[j])
-        store(u[i], quotient(loaded(targets[i]), total, eight(1.0)))
+            # along a row of cells: eight slabs a step, their sums in one register
+            total = total + load(cells[j]) * factors[j] * load(v[j])
+        store(u[i], quotient(load(targets[i]), total, eight(1.0)))
 
 
 @compiled
@@ -166,8 +151,8 @@ def _fit_b(base: FloatArray, theta: FloatArray, u: FloatArray, targets: FloatArr
     for j in range(theta.shape[1]):
         total = eight(0.0)
         for i in range(theta.shape[0]):
-            total = total + loaded(base[i, j]) * theta[i, j] * loaded(u[i])
-        store(v[j], quotient(loaded(targets[j]), total, eight(1.0)))
+            total = total + load(base[i, j]) * theta[i, j] * load(u[i])
+        store(v[j], quotient(load(targets[j]), total, eight(1.0)))
 
 
 @compiled
@@ -175,9 +160,9 @@ def _add_cells(base: FloatArray, u: FloatArray, v: FloatArray, sums: FloatArray)
     """Add the cells of a block, without theta, to sums of shape (I, J, 8)."""
     for i in range(sums.shape[0]):
         cells, row = base[i], sums[i]
-        factor = loaded(u[i])
+        factor = load(u[i])
         for j in range(sums.shape[1]):
-            store(row[j], loaded(row[j]) + loaded(cells[j]) * factor * loaded(v[j]))
+            store(row[j], load(row[j]) + load(cells[j]) * factor * load(v[j]))
 
 
 @compiled
@@ -195,10 +180,12 @@ def pass_over(layout: Layout, state: State, now: int, steps: int, begin: int, en
         base = state.base[x]
         u, v = state.u[now, x], state.v[now, x]
         if steps == BOTH:
+            # A reads the factors of B from the sweep before, whose half is not written in this one
             _fit_a(base, theta, state.v[before, x], layout.targets_a[x], u)
         elif steps == ONLY_A:
             _fit_a(base, theta, v, layout.targets_a[x], u)
         else:
+            # B first: the step of A comes after the outside ones
             u = state.u[before, x]
         if steps != ONLY_A:
             _fit_b(base, theta, u, layout.targets_b[x], v)
@@ -212,6 +199,7 @@ def pass_over(layout: Layout, state: State, now: int, steps: int, begin: int, en
 def _close_table(theta: FloatArray, sums: FloatArray, table: FloatArray) -> None:
     for i in range(table.shape[0]):
         for j in range(table.shape[1]):
+            # theta once a cell rather than once a profile
             table[i, j] = theta[i, j] * sums[i, j].sum()
 
 
@@ -221,6 +209,7 @@ def outside_step(layout: Layout, state: State, now: int, k: int) -> None:
     begin, end = layout.outside_ptr[k], layout.outside_ptr[k + 1]
     rows = layout.cell_rows[k]
     table, theta, w = state.table, state.theta, state.w[now]
+    # the sums of the rows, then in their place the factors
     factor = np.zeros(end - begin)
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
@@ -232,6 +221,7 @@ def outside_step(layout: Layout, state: State, now: int, k: int) -> None:
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
             table[i, j] *= factor[rows[i, j] - begin]
+            # multiplied afresh from `w`: scaled in place it would drift off the potentials
             theta[i, j] = 1.0
             for m in range(layout.cell_rows.shape[0]):
                 theta[i, j] *= w[layout.cell_rows[m, i, j]]
@@ -245,6 +235,7 @@ def outside_misses(layout: Layout, table: FloatArray) -> tuple[float, float]:
     for k in range(layout.cell_rows.shape[0]):
         begin, end = layout.outside_ptr[k], layout.outside_ptr[k + 1]
         rows = layout.cell_rows[k]
+        # the sums are added to minus the targets, which leaves the misses
         gaps = -layout.outside_targets[begin:end]
         for i in range(rows.shape[0]):
             for j in range(rows.shape[1]):
@@ -273,29 +264,26 @@ def measure_blocks(
     for x in range(begin, end):
         base, u, v = state.base[x], state.u[now, x], state.v[now, x]
         for i in range(theta.shape[0]):
-            factor = loaded(u[i])
+            factor = load(u[i])
             total = eight(0.0)
             for j in range(theta.shape[1]):
-                cell = loaded(base[i, j]) * factor * loaded(v[j])
-                store(sums[i, j], loaded(sums[i, j]) + cell)
+                cell = load(base[i, j]) * factor * load(v[j])
+                store(sums[i, j], load(sums[i, j]) + cell)
                 total = total + cell * theta[i, j]
-            gap = distance(total, loaded(layout.targets_a[x, i]))
+            gap = distance(total, load(layout.targets_a[x, i]))
             sum_a = sum_a + gap
             largest_a = larger(gap, largest_a)
         for j in range(theta.shape[1]):
             total = eight(0.0)
             for i in range(theta.shape[0]):
-                total = total + loaded(base[i, j]) * theta[i, j] * loaded(u[i])
-            gap = distance(total * loaded(v[j]), loaded(layout.targets_b[x, j]))
+                # as `_fit_b` sums, so that a block just fitted misses nothing but the rounding of one product
+                total = total + load(base[i, j]) * theta[i, j] * load(u[i])
+            gap = distance(total * load(v[j]), load(layout.targets_b[x, j]))
             sum_b = sum_b + gap
             largest_b = larger(gap, largest_b)
     _close_table(theta, sums, table)
-    lanes = np.empty((4, WIDTH))
-    store(lanes[0], largest_a)
-    store(lanes[1], largest_b)
-    store(lanes[2], sum_a)
-    store(lanes[3], sum_b)
-    misses[0] = lanes[0].max()
-    misses[1] = lanes[1].max()
-    misses[2] = lanes[2].sum()
-    misses[3] = lanes[3].sum()
+    room = np.empty(WIDTH)
+    misses[0] = largest_of_octet(largest_a, room)
+    misses[1] = largest_of_octet(largest_b, room)
+    misses[2] = sum_octet(sum_a, room)
+    misses[3] = sum_octet(sum_b, room)

@@ -11,10 +11,8 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.exponential import scale_by_exp
-from purtensor.kernels.lanes import inner_product
-from purtensor.kernels.logarithm import divergence_gain, linear_sum
-from purtensor.kernels.spread import BLOCK, spread_from
+from purtensor.kernels.elementary import divergence_gain, linear_sum, scale_by_exp
+from purtensor.kernels.reductions import BLOCK, inner_product, spread_from
 
 SWEEPS_PER_FOLD = 50
 """In-place scaling drifts off the exponential family by some 1.7e-16 a sweep; a fold brings it back."""
@@ -42,6 +40,7 @@ def phi(w: float) -> float:
         term = w * w * 0.5
         total = term
         for n in range(3, 12):
+            # w^n / (n (n - 1)) with alternating signs; below 0.02 what is left out is less than a rounding
             term *= -w * (n - 2) / n
             total += term
         return total
@@ -63,6 +62,7 @@ def rebuild_range(
     reference: FloatArray, index: IntArray, offsets: IntArray, t: FloatArray, begin: int, end: int, masses: FloatArray
 ) -> None:
     """Write reference * exp(C^T t) of the profiles begin .. end - 1 into their `masses`."""
+    # block by block: exponents are turned into masses while they are in the fastest cache
     for at in range(begin, end, BLOCK):
         part = masses[at : min(at + BLOCK, end)]
         spread_from(index, offsets, t, at, part)
@@ -72,6 +72,7 @@ def rebuild_range(
 @compiled
 def is_crowded(row: IntArray) -> bool:
     """Tell whether neighbouring profiles mostly belong to one row, by a sample of 64 pairs."""
+    # a sample: the answer only chooses between two orders of addition
     stride = row.size // 64
     if stride < 2:
         return False
@@ -91,6 +92,7 @@ def pays_in_copies(row: IntArray, rows: int) -> bool:
 def add_singles(masses: FloatArray, code: IntArray, begin: int, end: int, sums: FloatArray) -> None:
     """Add the masses begin .. end - 1 to the sums of their cells, shape (copies, cells)."""
     if sums.shape[0] == COPIES:
+        # four neighbours of one row add to four numbers: none waits for the one before
         sums0, sums1, sums2, sums3 = sums[0], sums[1], sums[2], sums[3]
         fours = begin + (end - begin) // COPIES * COPIES
         for n in range(begin, fours, COPIES):
@@ -113,6 +115,7 @@ def scale_and_add_singles(
         sums0, sums1, sums2, sums3 = sums[0], sums[1], sums[2], sums[3]
         fours = begin + (end - begin) // COPIES * COPIES
         for n in range(begin, fours, COPIES):
+            # all reads before all writes: the compiler cannot know that the arrays do not overlap
             mass0 = masses[n] * factors[code[n]]
             mass1 = masses[n + 1] * factors[code[n + 1]]
             mass2 = masses[n + 2] * factors[code[n + 2]]
@@ -138,6 +141,7 @@ def add_copies(copies: FloatArray, sums: FloatArray) -> None:
     """Add copies of partial sums, one or four, to the sums."""
     for r in range(sums.size):
         if copies.shape[0] == COPIES:
+            # in pairs, always the same: the bits are those of the order of the profiles alone
             sums[r] += (copies[0, r] + copies[1, r]) + (copies[2, r] + copies[3, r])
         else:
             sums[r] += copies[0, r]
@@ -151,6 +155,7 @@ def sum_rows(masses: FloatArray, row: IntArray, sums: FloatArray) -> None:
     """
     sums[:] = 0.0
     copied = pays_in_copies(row, sums.size)
+    # many rows have few terms each, and are added up as they come
     if sums.size > FEW_ROWS or (masses.size <= PROFILES_PER_BLOCK and not copied):
         add_singles(masses, row, 0, masses.size, sums.reshape(1, -1))
         return
@@ -181,6 +186,7 @@ def miss(sums: FloatArray, targets: FloatArray) -> tuple[float, float]:
     for r in range(sums.size):
         gap = abs(sums[r] - targets[r])
         total += gap
+        # NaN is never larger: it shows in the total
         if gap > largest:
             largest = gap
     if not np.isfinite(total):
@@ -234,6 +240,7 @@ def fit_rows(targets: FloatArray, sums: FloatArray, factor: FloatArray, u: Float
     Rows without mass keep their factor 1: no potential can serve them.
     """
     for r in range(sums.size):
+        # the step of the method (notes/ipf.md, equation 1)
         factor[r] = targets[r] / sums[r] if sums[r] > 0.0 else 1.0
         u[r] *= factor[r]
 
@@ -244,6 +251,7 @@ def fold(
 ) -> None:
     """Move the factors into the potentials and rebuild the masses from them."""
     for r in range(t.size):
+        # notes/ipf.md, equation 4
         t[r] += np.log(u[r])
         u[r] = 1.0
     rebuild_masses(reference, index, offsets, t, masses)
@@ -255,6 +263,7 @@ def dual_value(targets: FloatArray, total: float, t: FloatArray, u: FloatArray, 
 
     The factors u are positive normal numbers, as those of a few dozen sweeps are.
     """
+    # targets * (t + log u) without an array for the sum
     value = inner_product(targets, t) + linear_sum(targets, u)
     return float(value / total - np.log(mass / start))
 
@@ -263,6 +272,7 @@ def dual_value(targets: FloatArray, total: float, t: FloatArray, u: FloatArray, 
 def is_recorded(sweep: int, dense: int) -> bool:
     """Tell whether a sweep enters the trace: the first 2 * dense of them, then `dense` in every octave."""
     stride = 1
+    # an integer rule: which sweeps are recorded depends on their number alone
     while sweep >= 2 * dense * stride:
         stride *= 2
     return sweep % stride == 0

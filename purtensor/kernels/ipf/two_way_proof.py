@@ -11,17 +11,17 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.ipf.product_proof import proof_terms
 from purtensor.kernels.newton.proof import UNIT
-from purtensor.kernels.simd import WIDTH, distance, eight, larger, loaded, quotient, store
+from purtensor.kernels.simd import WIDTH, distance, eight, larger, load, quotient, store
 
 
 @compiled
 def _add_exactly(sums: FloatArray, lost: FloatArray, octet: FloatArray) -> None:
     """Add an octet to sums, and what rounding takes from them to `lost` (Knuth's sum of two)."""
-    before = loaded(sums)
+    before = load(sums)
     after = before + octet
     taken = after - before
     store(sums, after)
-    store(lost, loaded(lost) + ((before - (after - taken)) + (octet - taken)))
+    store(lost, load(lost) + ((before - (after - taken)) + (octet - taken)))
 
 
 @compiled
@@ -44,8 +44,8 @@ def sum_exactly(
         lanes[:] = 0.0
         tilt = eight(tilts_a[i])
         for j in range(0, masses.shape[1], WIDTH):
-            mass = loaded(masses[i, j:])
-            change = mass * (tilt + loaded(tilts_b[j:]))
+            mass = load(masses[i, j:])
+            change = mass * (tilt + load(tilts_b[j:]))
             _add_exactly(lanes[0], lanes[1], mass)
             _add_exactly(lanes[0], lanes[1], change)
             _add_exactly(of_columns[0, j:], of_columns[1, j:], mass)
@@ -107,14 +107,14 @@ def prove_line(
     gap, sum |c|, and sum c.
     """
     for n in range(0, masses.size, WIDTH):
-        mass, one, other = loaded(masses[n:]), loaded(ones[n:]), loaded(others[n:])
-        apart = quotient(loaded(rests[n:]), mass, eight(0.0)) * (1.0 + 4.0 * UNIT)
+        mass, one, other = load(masses[n:]), load(ones[n:]), load(others[n:])
+        apart = quotient(load(rests[n:]), mass, eight(0.0)) * (1.0 + 4.0 * UNIT)
         w, upper, gap, change = proof_terms(mass, one, other, eight(0.0), apart, eight(rounding))
-        store(sums[0], larger(w, loaded(sums[0])))
-        store(sums[1], loaded(sums[1]) + upper)
-        store(sums[2], loaded(sums[2]) + gap)
-        store(sums[3], loaded(sums[3]) + distance(change, eight(0.0)))
-        store(sums[4], loaded(sums[4]) + change)
+        store(sums[0], larger(w, load(sums[0])))
+        store(sums[1], load(sums[1]) + upper)
+        store(sums[2], load(sums[2]) + gap)
+        store(sums[3], load(sums[3]) + distance(change, eight(0.0)))
+        store(sums[4], load(sums[4]) + change)
 
 
 @compiled

@@ -9,7 +9,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.simd import WIDTH, eight, larger, loaded, store
+from purtensor.kernels.simd import WIDTH, eight, larger, load, store
 
 
 @compiled
@@ -18,12 +18,13 @@ def row_sum(row: FloatArray, v: FloatArray, lanes: FloatArray) -> float:
     whole = row.size - row.size % (4 * WIDTH)
     a, b, c, d = eight(0.0), eight(0.0), eight(0.0), eight(0.0)
     for j in range(0, whole, 4 * WIDTH):  # one sum would wait for each addition
-        a = a + loaded(row[j:]) * loaded(v[j:])
-        b = b + loaded(row[j + WIDTH :]) * loaded(v[j + WIDTH :])
-        c = c + loaded(row[j + 2 * WIDTH :]) * loaded(v[j + 2 * WIDTH :])
-        d = d + loaded(row[j + 3 * WIDTH :]) * loaded(v[j + 3 * WIDTH :])
+        a = a + load(row[j:]) * load(v[j:])
+        b = b + load(row[j + WIDTH :]) * load(v[j + WIDTH :])
+        c = c + load(row[j + 2 * WIDTH :]) * load(v[j + 2 * WIDTH :])
+        d = d + load(row[j + 3 * WIDTH :]) * load(v[j + 3 * WIDTH :])
     for j in range(whole, row.size, WIDTH):
-        a = a + loaded(row[j:]) * loaded(v[j:])
+        # what is left of the row is added to one of the four sums
+        a = a + load(row[j:]) * load(v[j:])
     store(lanes, (a + b) + (c + d))
     return float(((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7])))
 
@@ -55,10 +56,11 @@ def write_masses(
     for i in range(begin, end):
         factor, row, lowest = eight(u[i]), masses[i], eight(-np.inf)
         for j in range(0, row.size, WIDTH):
-            half = loaded(base[i, j:]) * factor
-            octet = half * loaded(v[j:])
+            # the least is taken of products on the way, too: one that underflowed has lost its digits
+            half = load(base[i, j:]) * factor
+            octet = half * load(v[j:])
             store(row[j:], octet)
-            store(of_columns[j:], loaded(of_columns[j:]) + octet)
+            store(of_columns[j:], load(of_columns[j:]) + octet)
             if j + WIDTH <= columns:
                 lowest = larger(eight(0.0) - octet, larger(eight(0.0) - half, lowest))
             else:  # columns that pad the table do not count
@@ -80,8 +82,10 @@ def gram_product(
     """
     lanes = np.empty(WIDTH)
     sums[:] = 0.0
+    # four rows at a time: the sums of the columns are loaded and stored a quarter as often
     fours = begin + (end - begin) // 4 * 4
     for i in range(begin, end):
+        # the row is still in the fastest cache when it is added to the columns
         rows[i] = row_sum(base[i], v, lanes) / scale[i]
         if i >= fours:
             _add_one(base[i], rows[i], sums)
@@ -109,6 +113,7 @@ def fit_rows_of_base(
     fours = begin + (end - begin) // 4 * 4
     for i in range(begin, end):
         found = row_sum(base[i], v, lanes)
+        # with the factor before this step: what the sweep before had left
         missed[i] = abs(found * u[i] - targets[i])
         u[i] = targets[i] / found
         if i >= fours:
@@ -122,7 +127,7 @@ def _add_one(row: FloatArray, u: float, sums: FloatArray) -> None:
     """Add a row times its factor to the sums."""
     factor = eight(u)
     for j in range(0, sums.size, WIDTH):
-        store(sums[j:], loaded(sums[j:]) + loaded(row[j:]) * factor)
+        store(sums[j:], load(sums[j:]) + load(row[j:]) * factor)
 
 
 @compiled
@@ -130,5 +135,5 @@ def _add_four(rows: FloatArray, u: FloatArray, sums: FloatArray) -> None:
     """Add four rows times their factors to the sums, which are read and written once."""
     a, b, c, d = eight(u[0]), eight(u[1]), eight(u[2]), eight(u[3])
     for j in range(0, sums.size, WIDTH):
-        pairs = loaded(rows[0, j:]) * a + loaded(rows[1, j:]) * b, loaded(rows[2, j:]) * c + loaded(rows[3, j:]) * d
-        store(sums[j:], loaded(sums[j:]) + (pairs[0] + pairs[1]))
+        pairs = load(rows[0, j:]) * a + load(rows[1, j:]) * b, load(rows[2, j:]) * c + load(rows[3, j:]) * d
+        store(sums[j:], load(sums[j:]) + (pairs[0] + pairs[1]))

@@ -30,19 +30,23 @@ def _front(
     kept: BoolArray,
     rhs: FloatArray,
     ridge: FloatArray,
+    local: IntArray,
     first: int,
     last: int,
     size: int,
     front: FloatArray,
     side: FloatArray,
+    scale: FloatArray,
     weight: FloatArray,
     touched: IntArray,
 ) -> None:
     """Write the upper triangle of the front of the groups first .. last - 1, positions below `size`, into `front`.
 
-    `side` gets the right-hand side that is left there. `weight` is all zero at entry and at return.
+    `local` are the slab's own rows, which have the first positions. `side` gets the right-hand side that is left there,
+    and `scale` the diagonal of the local rows. `weight` is all zero at entry and at return.
     """
     for k in range(size):
+        # only the upper triangle that this slab needs: fronts share one array
         side[k] = 0.0
         for j in range(k, size):
             front[k, j] = 0.0
@@ -52,6 +56,7 @@ def _front(
         total = ridge[primary[g]] if ridge.size else 0.0
         for i in range(group_ptr[g], group_ptr[g + 1]):
             mass = masses[i]
+            # underflowed: it adds nothing, and would be listed as touched without a weight
             if mass == 0.0:
                 continue
             total += mass
@@ -59,6 +64,7 @@ def _front(
                 place = places[i, j]
                 if place < 0 or place >= size:
                     continue
+                # masses are positive, so a weight of 0 means that the place is new
                 if weight[place] == 0.0:
                     touched[count] = place
                     count += 1
@@ -67,11 +73,14 @@ def _front(
                 for before in range(j):
                     other = places[i, before]
                     if 0 <= other < size:
+                        # a profile counts once for every pair of its positions, as C diag(p) C^T has it
                         front[min(place, other), max(place, other)] += mass
+        # the primary row is a diagonal: eliminating it takes off the product of the means (notes/newton.md, equation 3)
         if kept[g] and total > NO_MASS:
             share = rhs[primary[g]] / total
             for k in range(count):
                 place = touched[k]
+                # a share of the row times a weight, both of which keep their digits
                 scaled = weight[place] / total
                 side[place] -= weight[place] * share
                 for m in range(count):
@@ -79,7 +88,14 @@ def _front(
                     if other >= place:
                         front[place, other] -= scaled * weight[other]
         for k in range(count):
+            # by the list: the array may be much longer than what a group touches
             weight[touched[k]] = 0.0
+    for k in range(local.size):
+        side[k] += rhs[local[k]]
+        if ridge.size:
+            front[k, k] += ridge[local[k]]
+        # before any elimination: pivots are held against it
+        scale[k] = front[k, k]
 
 
 @compiled
@@ -90,11 +106,13 @@ def _eliminate(front: FloatArray, side: FloatArray, count: int, size: int, scale
     """
     for k in range(count):
         pivot = front[k, k]
+        # in this form NaN counts as rounding
         if not pivot > PIVOT_FLOOR * scale[k]:
             front[k, k] = 0.0
             continue
         for i in range(k + 1, size):
             factor = front[k, i] / pivot
+            # fronts are sparse where slabs are small
             if factor == 0.0:
                 continue
             side[i] -= factor * side[k]
@@ -129,8 +147,8 @@ def assemble(
     scale = np.zeros(largest)
     touched = np.zeros(largest, dtype=np.int64)
     for x in range(begin, end):
-        count = local_ptr[x + 1] - local_ptr[x]
-        at = coupling_ptr[x]
+        local = local_rows[local_ptr[x] : local_ptr[x + 1]]
+        count, at = local.size, coupling_ptr[x]
         size = count + coupling_ptr[x + 1] - at
         _front(
             masses,
@@ -140,21 +158,19 @@ def assemble(
             kept,
             rhs,
             ridge,
+            local,
             slab_group_ptr[x],
             slab_group_ptr[x + 1],
             size,
             front,
             side,
+            scale,
             weight,
             touched,
         )
-        for k in range(count):
-            side[k] += rhs[local_rows[local_ptr[x] + k]]
-            if ridge.size:
-                front[k, k] += ridge[local_rows[local_ptr[x] + k]]
-            scale[k] = front[k, k]
         _eliminate(front, side, count, size, scale)
         for k in range(count, size):
+            # numbers of coupling rows ascend within a slab, so the upper triangle stays one
             row = coupling[at + k - count]
             vector[row] += side[k]
             for j in range(k, size):
@@ -200,25 +216,39 @@ def substitute(
     here = np.zeros(largest)
     touched = np.zeros(largest, dtype=np.int64)
     for x in range(begin, end):
-        count = local_ptr[x + 1] - local_ptr[x]
-        at = coupling_ptr[x]
+        local = local_rows[local_ptr[x] : local_ptr[x + 1]]
+        count, at = local.size, coupling_ptr[x]
         for k in range(coupling_ptr[x + 1] - at):
+            # local values come before the coupling ones, in the positions of the front
             here[count + k] = solved[coupling[at + k]]
         first, last = slab_group_ptr[x], slab_group_ptr[x + 1]
-        _front(masses, places, group_ptr, primary, kept, rhs, ridge, first, last, count, front, side, weight, touched)
-        for k in range(count):
-            side[k] += rhs[local_rows[local_ptr[x] + k]]
-            if ridge.size:
-                front[k, k] += ridge[local_rows[local_ptr[x] + k]]
-            scale[k] = front[k, k]
+        _front(
+            masses,
+            places,
+            group_ptr,
+            primary,
+            kept,
+            rhs,
+            ridge,
+            local,
+            first,
+            last,
+            count,
+            front,
+            side,
+            scale,
+            weight,
+            touched,
+        )
         _take_coupling(masses, places, group_ptr, primary, kept, ridge, first, last, count, here, side)
         _eliminate(front, side, count, count, scale)
+        # back substitution: the rows below are known
         for k in range(count - 1, -1, -1):
             value = side[k]
             for j in range(k + 1, count):
                 value -= front[k, j] * here[j]
             here[k] = value / front[k, k] if front[k, k] > 0.0 else 0.0
-            out[local_rows[local_ptr[x] + k]] = here[k]
+            out[local[k]] = here[k]
         _solve_primary(masses, places, group_ptr, primary, kept, rhs, ridge, first, last, here, out)
 
 
@@ -248,6 +278,7 @@ def _take_coupling(
                     pull += masses[i] * here[places[i, j]]
         mean = pull / total if kept[g] and total > NO_MASS else 0.0
         for i in range(group_ptr[g], group_ptr[g + 1]):
+            # what the coupling rows move of a profile, less the mean over its primary row
             own = -mean
             for j in range(width):
                 if places[i, j] >= count:

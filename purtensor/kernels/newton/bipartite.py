@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.newton.bipartite_elimination import LANES, carved, eliminate_slabs, lanes_of, load_slabs, strip
+from purtensor.kernels.newton.bipartite_elimination import (
+    LANES,
+    carve,
+    eliminate_slabs,
+    lanes_of,
+    lay_out,
+    load_slabs,
+    strip,
+)
 
 
 def workspace_size(shape: tuple[int, int], count: int, coupled: int) -> int:
@@ -44,20 +52,13 @@ def assemble_bipartite(
     rows, columns = shape
     count, coupled = used.size, cells.size
     row_of, column_of = cells // columns, cells % columns
-    p, at = carved(work, 0, rows, columns)
-    q, at = carved(work, at, rows, columns)
-    rest, at = carved(work, at, rows, columns)
-    inverse, at = strip(work, at, rows)
-    right, at = strip(work, at, rows)
-    mask, at = strip(work, at, columns)
-    side, at = strip(work, at, columns)
-    m, at = carved(work, at, count, count)
-    pivot, at = strip(work, at, count)
+    p, q, rest, inverse, right, mask, side, m, pivot, at = lay_out(work, rows, columns, count)
     y, at = strip(work, at, count)
-    u, at = carved(work, at, coupled, count)
-    scaled, at = carved(work, at, coupled, count)
+    u, at = carve(work, at, coupled, count)
+    scaled, at = carve(work, at, coupled, count)
     lanes_vector, at = strip(work, at, coupled)
     lanes_matrix, at = strip(work, at, coupled * (coupled + 1) // 2)
+    # sums over all rounds, lane by lane, which are added up once at the end
     lanes_vector[:] = 0.0
     lanes_matrix[:] = 0.0
     for start in range(begin, end, LANES):
@@ -69,6 +70,7 @@ def assemble_bipartite(
         eliminate_slabs(p, q, rest, right, mask, used, side, m, pivot, lanes)
         for a in range(count):
             for w in range(lanes):
+                # forward substitution with L, which has ones on its diagonal
                 y[a, w] = side[used[a], w]
             for b in range(a):
                 for w in range(lanes):
@@ -77,14 +79,17 @@ def assemble_bipartite(
         for c in range(coupled):
             i, j = row_of[c], column_of[c]
             for w in range(lanes):
+                # by the primary rows, then by the others (notes/newton.md, equations 4 and 5)
                 lanes_vector[c, w] -= q[i, j, w] * right[i, w]
             for a in range(count):
                 for w in range(lanes):
                     lanes_vector[c, w] -= scaled[c, a, w] * y[a, w]
+        # for another right-hand side at the same masses the matrix is factorised already
         if with_matrix:
             _add_products(p, q, rest, u, scaled, row_of, column_of, lanes_matrix, lanes)
     place = 0
     for c in range(coupled):
+        # over the lanes in their order: the bits do not depend on the chunks of others
         vector[c] += lanes_vector[c].sum()
         for d in range(c, coupled):
             matrix[c, d] += lanes_matrix[place].sum()
@@ -114,9 +119,11 @@ def _forward(
             k = used[a]
             if k == j:
                 for w in range(lanes):
+                    # p (1 - q), the variance, where the coupling cell lies in the column itself
                     u[c, a, w] = p[i, j, w] * rest[i, j, w] * mask[k, w]
             else:
                 for w in range(lanes):
+                    # a covariance of two cells of one row; cells of different rows have none
                     u[c, a, w] = -p[i, j, w] * q[i, k, w] * mask[k, w]
             for b in range(a):
                 for w in range(lanes):
@@ -139,7 +146,7 @@ def _add_products(
 ) -> None:
     """Add what the slabs in the lanes contribute to the coupling matrix: own covariance less what is eliminated.
 
-    Four pivots are taken at a time, so that the sums are loaded and stored a quarter as often.
+    Four pivots are taken at a time, so that the sums are load and stored a quarter as often.
     """
     coupled, count, _ = u.shape
     fours = count - count % 4
@@ -150,6 +157,7 @@ def _add_products(
             if d == c:
                 for w in range(lanes):
                     lanes_matrix[place, w] += p[i, j, w] * rest[i, j, w]
+            # coupling cells of different rows are independent given the primary rows
             elif row_of[d] == i:
                 k = column_of[d]
                 for w in range(lanes):
@@ -186,15 +194,7 @@ def substitute_bipartite(
     """Write the solution on the rows of the slabs begin .. end - 1, given the coupling potentials of each cell."""
     rows, columns = theta.shape
     count = used.size
-    p, at = carved(work, 0, rows, columns)
-    q, at = carved(work, at, rows, columns)
-    rest, at = carved(work, at, rows, columns)
-    inverse, at = strip(work, at, rows)
-    right, at = strip(work, at, rows)
-    mask, at = strip(work, at, columns)
-    side, at = strip(work, at, columns)
-    m, at = carved(work, at, count, count)
-    pivot, at = strip(work, at, count)
+    p, q, rest, inverse, right, mask, side, m, pivot, at = lay_out(work, rows, columns, count)
     mean, at = strip(work, at, rows)
     x, at = strip(work, at, columns)
     for start in range(begin, end, LANES):
@@ -207,6 +207,7 @@ def substitute_bipartite(
         for i in range(rows):
             for j in range(columns):
                 for w in range(lanes):
+                    # the mean of the coupling potentials over the row, which the primary row takes up
                     mean[i, w] += q[i, j, w] * theta[i, j]
             for j in range(columns):
                 for w in range(lanes):
@@ -221,18 +222,21 @@ def substitute_bipartite(
                     x[used[a], w] -= m[b, a, w] * x[used[b], w]
         for a in range(count - 1, -1, -1):
             for w in range(lanes):
+                # D^-1, then L^T from the last row up
                 x[used[a], w] *= pivot[a, w]
             for b in range(a + 1, count):
                 for w in range(lanes):
                     x[used[a], w] -= m[a, b, w] * x[used[b], w]
         for i in range(rows):
             for w in range(lanes):
+                # from here on `mean` holds the solution on the primary rows
                 mean[i, w] = right[i, w] * inverse[i, w] - mean[i, w]
             for j in range(columns):
                 for w in range(lanes):
                     mean[i, w] -= q[i, j, w] * x[j, w]
         for w in range(stop - start):
             for i in range(rows):
+                # -1 where the slab has no such row; lanes that only fill up the round are not read
                 if primary[start + w, i] >= 0:
                     out[primary[start + w, i]] = mean[i, w]
             for j in range(columns):

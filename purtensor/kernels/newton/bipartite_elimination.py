@@ -1,4 +1,4 @@
-"""Slabs of two crossing constraints side by side: their masses loaded, their rows eliminated.
+"""Slabs of two crossing constraints side by side: their masses load, their rows eliminated.
 
 In such a slab every profile is a cell (i, j) of a small matrix: i is its row of the primary constraint, j its row
 of the other. LANES slabs go through the same elimination side by side, in the last and contiguous axis of every
@@ -8,6 +8,8 @@ of purtensor.kernels.newton.arrowhead.
 
 from __future__ import annotations
 
+from typing import Any
+
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.newton.arrowhead import NO_MASS, PIVOT_FLOOR
@@ -16,7 +18,7 @@ LANES = 64
 
 
 @compiled
-def carved(work: FloatArray, at: int, rows: int, columns: int) -> tuple[FloatArray, int]:
+def carve(work: FloatArray, at: int, rows: int, columns: int) -> tuple[FloatArray, int]:
     """Return a piece of the workspace of shape (rows, columns, LANES), and where the rest begins."""
     end = at + rows * columns * LANES
     return work[at:end].reshape(rows, columns, LANES), end
@@ -27,6 +29,24 @@ def strip(work: FloatArray, at: int, rows: int) -> tuple[FloatArray, int]:
     """Return a piece of the workspace of shape (rows, LANES), and where the rest begins."""
     end = at + rows * LANES
     return work[at:end].reshape(rows, LANES), end
+
+
+@compiled
+def lay_out(work: FloatArray, rows: int, columns: int, count: int) -> tuple[Any, ...]:
+    """Return the pieces of the workspace that loading and eliminating slabs fill, and where the rest begins.
+
+    In the order of `load_slabs`: p, q, rest, inverse, right, mask and side; then m and pivot of `eliminate_slabs`.
+    """
+    p, at = carve(work, 0, rows, columns)
+    q, at = carve(work, at, rows, columns)
+    rest, at = carve(work, at, rows, columns)
+    inverse, at = strip(work, at, rows)
+    right, at = strip(work, at, rows)
+    mask, at = strip(work, at, columns)
+    side, at = strip(work, at, columns)
+    m, at = carve(work, at, count, count)
+    pivot, at = strip(work, at, count)
+    return p, q, rest, inverse, right, mask, side, m, pivot, at
 
 
 @compiled
@@ -67,6 +87,7 @@ def load_slabs(
     for w in range(end - begin):
         x = begin + w
         for n in range(slab_ptr[x], slab_ptr[x + 1]):
+            # from the order of the profiles into lanes: the only access that is not contiguous
             flat[code[n], w] += masses[n]
         for i in range(rows):
             row = primary[x, i]
@@ -84,6 +105,7 @@ def load_slabs(
             for w in range(lanes):
                 inverse[i, w] += p[i, j, w]
         for w in range(lanes):
+            # an empty row gets shares of 0, and so drops out of all that follows
             inverse[i, w] = 1.0 / inverse[i, w] if inverse[i, w] > NO_MASS else 0.0
         for j in range(columns):
             for w in range(lanes):
@@ -93,6 +115,7 @@ def load_slabs(
             for k in range(columns):
                 if k != j:
                     for w in range(lanes):
+                        # the sum of the others, not 1 - q, which cancels where one cell has nearly all
                         rest[i, j, w] += q[i, k, w]
 
 
@@ -126,7 +149,9 @@ def eliminate_slabs(
                 pivot[a, w] += p[i, j, w] * rest[i, j, w]
         for w in range(lanes):
             side[j, w] *= mask[j, w]
+            # a row that a slab lacks becomes a row of the identity: all lanes run the same code
             m[a, a, w] = pivot[a, w] * mask[j, w] + (1.0 - mask[j, w])
+            # before any elimination: what its pivot is held against below
             pivot[a, w] = m[a, a, w] * PIVOT_FLOOR
         for b in range(a + 1, count):
             k = used[b]
@@ -139,9 +164,11 @@ def eliminate_slabs(
                 m[a, b, w] *= mask[j, w] * mask[k, w]
     for a in range(count):
         for w in range(lanes):
+            # a pivot that is rounding leaves its direction at zero
             pivot[a, w] = 1.0 / m[a, a, w] if m[a, a, w] > pivot[a, w] else 0.0
         for b in range(a + 1, count):
             for w in range(lanes):
+                # below the diagonal only until the row is done
                 m[b, a, w] = m[a, b, w] * pivot[a, w]
         for b in range(a + 1, count):
             for c in range(b, count):

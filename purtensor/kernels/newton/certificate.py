@@ -7,7 +7,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
 from purtensor.kernels.ipf.steps import phi
-from purtensor.kernels.spread import BLOCK, spread_from
+from purtensor.kernels.reductions import BLOCK, spread_from
 
 
 @compiled
@@ -20,6 +20,7 @@ def _gap_term(w: float) -> float:
         for n in range(4, 14):
             power *= w
             factorial *= n
+            # of phi the terms (-w)^n / (n (n - 1)), of expm1 those w^n / n!: from the fourth on nothing cancels
             sign = 1.0 if n % 2 == 0 else -1.0
             total += power * (sign / (n * (n - 1)) + 1.0 / factorial)
         return total
@@ -38,10 +39,12 @@ def certificate_sums(masses: FloatArray, change: FloatArray) -> tuple[float, flo
     moved = 0.0
     for i in range(masses.size):
         w = change[i]
+        # below -1 a mass of the feasible point would be negative
         lowest = min(lowest, w)
         upper += masses[i] * phi(w)
         gap += masses[i] * _gap_term(w)
         moved += masses[i] * abs(w)
+    # one sum is enough: it is not finite where any w is not
     if not np.isfinite(moved):
         return np.nan, np.nan, np.nan, np.nan
     return lowest, upper, gap, moved
@@ -53,6 +56,7 @@ def unevenness(missed: FloatArray, targets: FloatArray) -> float:
     total = 0.0
     for r in range(missed.size):
         if missed[r] != 0.0:
+            # a quotient first: the square of a miss may underflow
             total += missed[r] * (missed[r] / max(targets[r], abs(missed[r])))
     return total
 

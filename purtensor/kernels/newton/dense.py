@@ -35,11 +35,13 @@ def add_pairs(
             for j in range(here):
                 place = number[offsets[k] + index[k, first + j]]
                 if place >= 0:
+                    # only the independent rows of a profile, in the order of the constraints
                     places[j, found[j]] = place
                     found[j] += 1
         for j in range(here):
             mass = masses[first + j]
             for a in range(found[j]):
+                # places ascend with the constraints, so that only the upper triangle is written
                 row = matrix[places[j, a]]
                 for b in range(a, found[j]):
                     row[places[j, b]] += mass

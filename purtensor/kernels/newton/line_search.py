@@ -6,9 +6,8 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.exponential import excess
-from purtensor.kernels.lanes import lane_sum
-from purtensor.kernels.spread import BLOCK, spread_from
+from purtensor.kernels.elementary import excess
+from purtensor.kernels.reductions import BLOCK, lane_sum, spread_from
 
 SUFFICIENT = 1e-4
 """A step gains this share of what the slope of the dual promises, at least."""
@@ -25,6 +24,7 @@ def curvature(masses: FloatArray, direction: FloatArray, step: float) -> float:
     for begin in range(0, masses.size, BLOCK):
         count = min(BLOCK, masses.size - begin)
         for i in range(count):
+            # written to an array first: the loop is vectorised, and the sum is that of `lane_sum`
             terms[i] = masses[begin + i] * excess(step * direction[begin + i])
         total += lane_sum(terms[:count])
     return total
@@ -44,6 +44,7 @@ def bend(
     for at in range(begin, end, BLOCK):
         count = min(BLOCK, end - at)
         here = change[:count]
+        # in a block that stays in the cache: an array of all profiles would be written and read once more
         spread_from(index, offsets, direction, at, here)
         largest = max(largest, largest_absolute(here))
         for i in range(count):

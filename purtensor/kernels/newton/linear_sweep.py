@@ -36,8 +36,10 @@ def linear_sweep(
         part = means[begin:end]
         part[:] = 0.0
         for i in range(masses.size):
+            # in the order of the profiles, as one thread: the map must be the same at every call
             part[row[i]] += masses[i] * z[i]
         total = part.sum()
+        # what brings the mean of z to 0, as relaxed steps bring the masses to their total
         left = (1.0 - omega) * total / sums[begin:end].sum()
         for r in range(part.size):
             mean = part[r] / sums[begin + r] if sums[begin + r] > 0.0 else 0.0
@@ -56,6 +58,7 @@ def leave_dependent_rows(
     Dependency n says that `multiplier[n]` times `row[n]` is the sum of weights times others, entries `begins[n]` to
     `begins[n + 1]`; these are independent, or rows of earlier dependencies.
     """
+    # backwards: what a row hands on may go to rows of earlier dependencies
     for n in range(row.size - 1, -1, -1):
         value = x[row[n]] / multiplier[n]
         x[row[n]] = 0.0

@@ -10,10 +10,9 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.lanes import lane_sum
 from purtensor.kernels.newton.line_search import largest_absolute
 from purtensor.kernels.newton.proof import UNIT
-from purtensor.kernels.spread import spread_from
+from purtensor.kernels.reductions import lane_sum, spread_from
 
 LARGEST = 0.25
 """The share of a mass up to which the series hold that bound the logarithm."""

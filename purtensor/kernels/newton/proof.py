@@ -6,7 +6,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.spread import BLOCK, spread_from
+from purtensor.kernels.reductions import BLOCK, spread_from
 
 UNIT = 2.0**-53
 """The largest relative error of one rounding."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.kernels.ipf import grouped_sweeps, slab_sweeps
+from purtensor.kernels.codes import counting_order
+from purtensor.kernels.ipf import layouts as kernels
 from purtensor.kernels.ipf.steps import is_crowded
-from purtensor.kernels.numpy_forms.forms import Forms
 from purtensor.kernels.simd import WIDTH
-from purtensor.kernels.slabs import counting_order
 
 
 def _place_cells(
@@ -17,6 +16,7 @@ def _place_cells(
 ) -> bool:
     cell_row[:] = -1
     cells = local_a[index_a], local_b[index_b]
+    # the last profile of a cell stays: all have to equal it
     cell_row[cells] = index
     return bool((cell_row[cells] == index).all())
 
@@ -40,6 +40,7 @@ def _place_rows(
 def _find_pattern(row: IntArray, pattern: IntArray) -> bool:
     eights = row.reshape(-1, WIDTH)
     pattern[:] = -1
+    # of eights that begin with the same row the last one stays: all have to equal it
     pattern[eights[:, 0]] = eights
     return bool((pattern[eights[:, 0]] == eights).all())
 
@@ -57,12 +58,12 @@ def _replace_joint(joint: IntArray, code: IntArray, size: int, number: IntArray)
     joint[:] = number[joint.astype(np.int64) * size + code]
 
 
-FORMS: Forms = {
-    slab_sweeps.place_cells: _place_cells,
-    slab_sweeps.place_rows: _place_rows,
-    grouped_sweeps.find_pattern: _find_pattern,
-    grouped_sweeps.join_codes: _join_codes,
-    grouped_sweeps.replace_joint: _replace_joint,
+FORMS = {
+    kernels.place_cells: _place_cells,
+    kernels.place_rows: _place_rows,
+    kernels.find_pattern: _find_pattern,
+    kernels.join_codes: _join_codes,
+    kernels.replace_joint: _replace_joint,
     counting_order: lambda rank, count: np.argsort(rank, kind="stable"),
     is_crowded: getattr(is_crowded, "py_func", is_crowded),
 }

@@ -12,7 +12,6 @@ from purtensor.kernels.newton import certificate, line_search
 from purtensor.kernels.newton.arrowhead import NO_MASS, PIVOT_FLOOR
 from purtensor.kernels.newton.bipartite import assemble_bipartite, substitute_bipartite
 from purtensor.kernels.newton.dense import add_pairs
-from purtensor.kernels.numpy_forms.forms import Forms
 from purtensor.kernels.numpy_forms.sums import spread_range
 
 _SLABS_AT_ONCE = 2048
@@ -208,7 +207,7 @@ def _substitute_bipartite(
         out[second[second >= 0]] = x[second >= 0]
 
 
-FORMS: Forms = {
+FORMS = {
     certificate.unevenness: _unevenness,
     line_search.curvature: _curvature,
     line_search.bend: _bend,

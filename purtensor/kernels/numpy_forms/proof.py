@@ -7,7 +7,6 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.exact_levels import exact_levels
 from purtensor.kernels.newton import near_proof, proof
-from purtensor.kernels.numpy_forms.forms import Forms
 from purtensor.kernels.numpy_forms.sums import spread_range
 
 _UNIT, _SERIES, _SLACK = proof.UNIT, 1e-2, 1e-14
@@ -164,7 +163,7 @@ def _add_near(
     out[7:] = size.max(), apart.max(), rounding.max(), -mass.min()
 
 
-FORMS: Forms = {
+FORMS = {
     near_proof.add_near: _add_near,
     proof.add_misses: _add_misses,
     proof.add_moves: _add_moves,

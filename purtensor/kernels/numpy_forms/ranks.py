@@ -7,8 +7,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
-from purtensor.kernels.numpy_forms.forms import Forms
-from purtensor.kernels.rank import forest, modular
+from purtensor.kernels.rank import forest, heaviest_forest, slab_elimination
 
 
 def _forest_edges(
@@ -23,14 +22,14 @@ def _forest_edges(
     count: int,
 ) -> int:
     """Kruskal's algorithm on edges weighted by their numbers: the earliest edges, as one after the other would be."""
-    found = span(first[begin:end], second[begin:end], first_rows, np.arange(end - begin), leader)
+    found = _span(first[begin:end], second[begin:end], first_rows, np.arange(end - begin), leader)
     in_forest[begin:end] = False
     in_forest[begin + found] = True
     edges[count : count + len(found)] = begin + found
     return count + len(found)
 
 
-def span(first: IntArray, second: IntArray, first_rows: int, rank: IntArray, leader: IntArray) -> IntArray:
+def _span(first: IntArray, second: IntArray, first_rows: int, rank: IntArray, leader: IntArray) -> IntArray:
     """Return the edges, by rank, that join what `leader` has not joined, and join it: those of lowest rank."""
     nodes = len(leader)
     one, two = leader[first], leader[first_rows + second.astype(np.int64)]
@@ -44,12 +43,31 @@ def span(first: IntArray, second: IntArray, first_rows: int, rank: IntArray, lea
     )
     component = connected_components(tree, directed=False)[1]
     lowest = np.full(component.max() + 1, nodes)
+    # the lowest node leads, as the compiled form has it
     np.minimum.at(lowest, component[leader], leader)
     leader[:] = lowest[component[leader]]
     return np.asarray(by_rank[np.sort(tree.data.astype(np.int64)) - 1])
 
 
-def _rooted_forest(
+def _heaviest_edges(
+    masses: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    first_rows: int,
+    part_ptr: IntArray,
+    leader: IntArray,
+    in_forest: BoolArray,
+    edges: IntArray,
+) -> int:
+    rank = np.empty(len(masses), dtype=np.int64)
+    rank[np.argsort(-masses, kind="stable")] = np.arange(len(masses))
+    found = np.sort(_span(first, second, first_rows, rank, leader))
+    in_forest[found] = True
+    edges[: len(found)] = found
+    return len(found)
+
+
+def _root_forest(
     first: IntArray,
     second: IntArray,
     first_rows: int,
@@ -80,7 +98,9 @@ def _rooted_forest(
         sequence[reached : reached + len(level)] = level
         reached += len(level)
         counts = start[level + 1] - start[level]
+        # the places of all edges at the nodes of this level, one node after the other
         at = np.repeat(start[level] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        # in a forest no two nodes of a level reach the same one
         fresh = parent[others[at]] == -2
         above, at = np.repeat(level, counts)[fresh], at[fresh]
         level = others[at]
@@ -144,10 +164,11 @@ def _echelon_in_place(vectors: FloatArray, prime: float, leads: IntArray) -> Non
         vectors[others] = np.mod(vectors[others] - factors[:, None] * vectors[n], prime)
 
 
-FORMS: Forms = {
+FORMS = {
     forest.forest_edges: _forest_edges,
-    forest.rooted_forest: _rooted_forest,
+    forest.root_forest: _root_forest,
     forest.cycle_vectors: _cycle_vectors,
-    modular.reduce_in_place: _reduce_in_place,
-    modular.echelon_in_place: _echelon_in_place,
+    heaviest_forest.heaviest_edges: _heaviest_edges,
+    slab_elimination.reduce_in_place: _reduce_in_place,
+    slab_elimination.echelon_in_place: _echelon_in_place,
 }

@@ -9,10 +9,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.divergence import divergence_sum
 from purtensor.kernels.exact_levels import group_sums_in_numpy
-from purtensor.kernels.lanes import inner_product, lane_sum
-from purtensor.kernels.numpy_forms.forms import Forms
-from purtensor.kernels.spread import spread
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums, inner_product, lane_sum, spread
 
 _SMALL = 2.0**-960
 """Above such a share, ratios to it times their logarithms are in the range of float64."""
@@ -41,6 +38,7 @@ def phi(w: FloatArray) -> FloatArray:
     for n in range(3, 12):
         term = term * (-near * (n - 2) / n)
         total = total + term
+    # near the answer nothing is far: half of the work is spared
     if small.all():
         return np.asarray(total)
     outer = np.where(small | (w <= -1.0), 0.0, w)
@@ -61,7 +59,7 @@ def spread_range(index: IntArray, offsets: IntArray, potentials: FloatArray, beg
     return found
 
 
-FORMS: Forms = {
+FORMS = {
     group_sums: group_sums_in_numpy,
     divergence_sum: divergence_sum_in_numpy,
     lane_sum: lambda values: float(values.sum()),

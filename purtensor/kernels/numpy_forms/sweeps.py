@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
+from purtensor.kernels.elementary import divergence_gain
 from purtensor.kernels.ipf import steps, two_way_sweeps
+from purtensor.kernels.ipf.over_relaxation import least_share
 from purtensor.kernels.ipf.sweeps import run_sweeps
-from purtensor.kernels.logarithm import divergence_gain
-from purtensor.kernels.numpy_forms.forms import Forms
-from purtensor.kernels.numpy_forms.sums import spread_range
+from purtensor.kernels.numpy_forms.newton import excess
+from purtensor.kernels.numpy_forms.sums import phi, spread_range
 
 _BLOCK = 4096
 """Few rows have many terms each: they are added up in blocks, so that no chain of additions is long."""
@@ -109,6 +109,7 @@ def gain_of(targets: FloatArray, factors: FloatArray, before: FloatArray | float
     d = (factors - before) / factors
     small = np.abs(d) <= 1.0 / 32.0
     near = np.where(small, d, 0.0)
+    # Horner's scheme for (-log(1 - d) - d) / d^2, as the compiled form has it
     tail = np.full_like(near, 1.0 / 11.0)
     for divisor in (10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0):
         tail = tail * near + 1.0 / divisor
@@ -119,12 +120,31 @@ def gain_of(targets: FloatArray, factors: FloatArray, before: FloatArray | float
     return float((targets * terms).sum())
 
 
-class Judged(NamedTuple):
-    """What a sweep that is recorded, or is the last, misses: the largest and in L1; and the mass."""
+def log_ratios_in_numpy(targets: FloatArray, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (targets - sums) / sums and its log1p; 0 for rows without mass, where no potential can serve."""
+    has_mass = sums > 0.0
+    w = np.divide(targets - sums, sums, out=np.zeros_like(sums), where=has_mass)
+    near = w > -0.5
+    # where a target is next to nothing, 1 + w has lost its digits
+    far = np.log(np.divide(targets, sums, out=np.ones_like(sums), where=has_mass))
+    return w, np.where(near, np.log1p(np.where(near, w, 0.0)), far)
 
-    misses: tuple[float, float]
-    mass: float
-    is_last: bool
+
+def take_relaxed_factors_in_numpy(
+    targets: FloatArray, sums: FloatArray, omega: float, factor: FloatArray, u: FloatArray
+) -> float:
+    """Write the relaxed factors of one constraint and multiply them into `u`; return the gain of the dual."""
+    w, log_ratio = log_ratios_in_numpy(targets, sums)
+    power, plain = omega * log_ratio, phi(w)
+    # notes/solvers.md, equation 3
+    own = power * np.expm1(log_ratio) - excess(power)
+    is_relaxed = own >= least_share(omega) * plain
+    factor[:] = np.where(is_relaxed, np.exp(power), 1.0 + w)
+    total, mass = float(targets.sum()), float((sums * factor).sum())
+    factor[sums > 0.0] *= total / mass
+    u *= factor
+    gain = float((sums * np.where(is_relaxed, own, plain)).sum())
+    return gain + total * float(excess(np.asarray(math.log(mass / total))))
 
 
 class Judge:
@@ -139,8 +159,10 @@ class Judge:
         first: int,
         tolerance: float,
         tolerance_l1: float,
+        records: FloatArray,
         dense: int,
     ) -> None:
+        self.records, self.written = records, 0
         self.reference, self.index, self.offsets, self.targets = reference, index, offsets, targets
         self.first, self.tolerances, self.dense = first, (tolerance, tolerance_l1), dense
         self.blocks = [slice(int(offsets[k]), int(offsets[k + 1])) for k in range(len(index))]
@@ -155,23 +177,31 @@ class Judge:
         rows = self.blocks[self.first]
         sums[rows] = row_sums(masses, self.index[self.first], rows.stop - rows.start)
 
-    def judged(self, masses: FloatArray, sums: FloatArray, sweep: int) -> Judged | None:
-        """Return what a sweep is recorded with; None where it is not."""
+    def record(
+        self, sweep: int, masses: FloatArray, sums: FloatArray, t: FloatArray, u: FloatArray, gain: float | FloatArray
+    ) -> bool:
+        """Record a sweep where that is due; return whether it is the last, or leaves no room for another record.
+
+        `gain` may be given by the factors of a plain sweep, from which it is computed where it is recorded.
+        """
         rows = self.blocks[self.first]
         missed = miss_in_numpy(sums[rows], self.targets[rows])
         due = _is_recorded(sweep, self.dense)
         if not (self._are_met(missed) or due or math.isnan(missed[1])):
-            return None
+            return False
         misses = measure_others_in_numpy(
             masses, self.index, self.offsets, self.targets, self.first, missed, self._measured
         )
         ended = math.isnan(misses[1]) or self._are_met(misses)
-        return Judged(misses, float(sums[rows].sum()), ended) if ended or due else None
-
-    def dual(self, t: FloatArray, u: FloatArray, mass: float) -> float:
-        """Return the dual at potentials and the factors since."""
-        linear = float((self.targets * t).sum() + (self.targets * np.log(u)).sum())
-        return linear / self.total - math.log(mass / self.start)
+        if ended or due:
+            mass = float(sums[rows].sum())
+            # the dual at the potentials and the factors since
+            linear = float((self.targets * t).sum() + (self.targets * np.log(u)).sum())
+            dual = linear / self.total - math.log(mass / self.start)
+            gained = gain if isinstance(gain, float) else gain_of(self.targets, gain)
+            self.records[self.written] = sweep, *misses, gained, dual, mass
+            self.written += 1
+        return ended or self.written == len(self.records)
 
     def _are_met(self, misses: tuple[float, float]) -> bool:
         return misses[0] <= self.tolerances[0] and misses[1] <= self.tolerances[1]
@@ -195,28 +225,28 @@ def run_sweeps_in_numpy(
     tolerance_l1: float,
     records: FloatArray,
     dense: int,
+    omega: float,
 ) -> tuple[int, int]:
     """Make at most `limit` sweeps and record some: see purtensor.kernels.ipf.sweeps.run_sweeps."""
-    judge = Judge(reference, index, offsets, targets, int(order[0]), tolerance, tolerance_l1, dense)
+    judge = Judge(reference, index, offsets, targets, int(order[0]), tolerance, tolerance_l1, records, dense)
     factor[:] = 1.0
-    written = 0
     for n in range(1, limit + 1):
+        gain = 0.0
+        # the last step sums for the first one of the next sweep
         for k, following in zip(order, np.roll(order, -1), strict=True):
             rows, next_rows = judge.blocks[k], judge.blocks[following]
-            factor[rows] = fit_factors(targets[rows], sums[rows])
-            u[rows] *= factor[rows]
+            if omega == 1.0:
+                factor[rows] = fit_factors(targets[rows], sums[rows])
+                u[rows] *= factor[rows]
+            else:
+                gain += take_relaxed_factors_in_numpy(targets[rows], sums[rows], omega, factor[rows], u[rows])
             masses *= factor[rows][index[k]]
             sums[next_rows] = row_sums(masses, index[following], next_rows.stop - next_rows.start)
         if (done + n) % steps.SWEEPS_PER_FOLD == 0:
             judge.fold(t, u, masses, sums)
-        found = judge.judged(masses, sums, done + n)
-        if found is not None:
-            gain = gain_of(targets, factor)
-            records[written] = done + n, *found.misses, gain, judge.dual(t, u, found.mass), found.mass
-            written += 1
-            if found.is_last or written == len(records):
-                return n, written
-    return limit, written
+        if judge.record(done + n, masses, sums, t, u, factor if omega == 1.0 else gain):
+            return n, judge.written
+    return limit, judge.written
 
 
 _is_recorded = getattr(steps.is_recorded, "py_func", steps.is_recorded)
@@ -242,7 +272,7 @@ def _fit_rows_of_base(
     sums[:] = np.einsum("ij,i->j", base[begin:end], u[begin:end])
 
 
-FORMS: Forms = {
+FORMS = {
     run_sweeps: run_sweeps_in_numpy,
     two_way_sweeps.row_sums: _base_row_sums,
     two_way_sweeps.fit_rows_of_base: _fit_rows_of_base,

@@ -14,6 +14,7 @@ from purtensor.kernels._jit import compiled
 @compiled
 def _root(leader: IntArray, node: int) -> int:
     while leader[node] != node:
+        # path halving: trees stay flat without a second pass
         leader[node] = leader[leader[node]]
         node = leader[node]
     return node
@@ -41,6 +42,7 @@ def forest_edges(
         b = _root(leader, first_rows + int(second[i]))
         in_forest[i] = a != b
         if a != b:
+            # the lower number leads, so that a forest found in several calls is that of one
             leader[max(a, b)] = min(a, b)
             edges[count] = i
             count += 1
@@ -48,7 +50,7 @@ def forest_edges(
 
 
 @compiled
-def rooted_forest(
+def root_forest(
     first: IntArray,
     second: IntArray,
     first_rows: int,
@@ -66,6 +68,7 @@ def rooted_forest(
     """
     nodes = parent.size
     start = np.zeros(nodes + 1, dtype=np.int64)
+    # counted first: the edges at each node then get a range of one array
     for e in edges:
         start[np.int64(first[e]) + 1] += 1
         start[first_rows + np.int64(second[e]) + 1] += 1
@@ -79,6 +82,7 @@ def rooted_forest(
             filled[node] += 1
     parent[:] = -2
     reached = 0
+    # from the last row on: the one that is left out of the independent rows
     for root in range(nodes - 1, first_rows - 1, -1):
         if parent[root] != -2 or not supported[root]:
             continue
@@ -87,11 +91,13 @@ def rooted_forest(
         sequence[reached] = root
         here = reached
         reached += 1
+        # breadth first: `sequence` is the queue, and the order that is returned
         while here < reached:
             node = sequence[here]
             here += 1
             for k in range(start[node], start[node + 1]):
                 e = incident[k]
+                # the other end: the sum of both less this one
                 other = np.int64(first[e]) + first_rows + np.int64(second[e]) - node
                 if parent[other] == -2:
                     parent[other] = node
@@ -128,9 +134,11 @@ def cycle_vectors(
             place = places[starts[k] + index[k, i]]
             if place >= 0:
                 vectors[n, place] += 1
+        # both ends of the profile climb until they meet; along the way profiles count with changing signs
         one, sign_one = np.int64(first[i]), -1
         two, sign_two = first_rows + np.int64(second[i]), -1
         while one != two:
+            # the deeper end first: otherwise one may pass the node where they meet
             if depth[one] >= depth[two]:
                 e, sign = via[one], sign_one
                 one, sign_one = parent[one], -sign_one
@@ -165,6 +173,7 @@ def spread_potentials(
             potentials[node] = 0
         else:
             goal = _weight(weights, via[node], places, index, starts)
+            # parents come first in the sequence
             potentials[node] = (goal - potentials[parent[node]]) % modulus
 
 

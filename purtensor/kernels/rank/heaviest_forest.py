@@ -23,6 +23,7 @@ def _sort_by_mass(masses: FloatArray, order: IntArray) -> None:
         for i in range(gap, order.size):
             own, mass = order[i], masses[i]
             j = i
+            # strictly: of equal masses the earlier profile stays ahead within a gap
             while j >= gap and masses[j - gap] < mass:
                 order[j], masses[j] = order[j - gap], masses[j - gap]
                 j -= gap
@@ -52,12 +53,14 @@ def heaviest_edges(
     for part in range(part_ptr.size - 1):
         begin, end = part_ptr[part], part_ptr[part + 1]
         for n in range(end - begin):
+            # a copy: the masses themselves keep their order
             order[n], sorted_masses[n] = begin + n, masses[begin + n]
         _sort_by_mass(sorted_masses[: end - begin], order[: end - begin])
         for n in range(end - begin):
             i = order[n]
             a = _root(leader, int(first[i]))
             b = _root(leader, first_rows + int(second[i]))
+            # Kruskal: heaviest first, and none that closes a cycle
             if a != b:
                 leader[max(a, b)] = min(a, b)
                 in_forest[i] = True
@@ -87,6 +90,7 @@ def list_leaves(
     for e in edges:
         for end in (np.int64(first[e]), first_rows + np.int64(second[e])):
             degree[end] += 1
+            # at a leaf one edge is left, and the exclusive or of what is left is the edge itself
             links[end] ^= e
     count = 0
     for start in range(degree.size):
@@ -99,6 +103,7 @@ def list_leaves(
             degree[node] = 0
             degree[next_node] -= 1
             links[next_node] ^= e
+            # the next node may have become a leaf: the chain is followed at once, without a queue
             node = next_node
     return count
 
@@ -112,6 +117,7 @@ def route(edge: IntArray, leaf: IntArray, other: IntArray, missed: FloatArray, c
     for n in range(edge.size):
         value = missed[leaf[n]]
         change[edge[n]] += value
+        # leaves come first, so that what a node misses is final when its own turn comes
         missed[other[n]] -= value
 
 
@@ -129,6 +135,7 @@ def tree_parents(
     edge: IntArray, leaf: IntArray, other: IntArray, parent: IntArray, via: IntArray, depth: IntArray
 ) -> None:
     """Write, for each leaf of the list, its parent, the profile that leads there, and its depth; roots keep theirs."""
+    # from the roots down: the depth above is known
     for n in range(edge.size - 1, -1, -1):
         node = leaf[n]
         parent[node], via[node], depth[node] = other[n], edge[n], depth[other[n]] + 1

@@ -68,6 +68,7 @@ def peel(
         line = stack[top]
         row, i = -1, -1
         if line >= 0:
+            # the stack is not cleared when lines go: what was true when it was pushed may be so no more
             if not present[line] or profile_left[line] != 1:
                 continue
             i = line
@@ -81,10 +82,12 @@ def peel(
             for n in range(begins[row], begins[row + 1]):
                 if present[profiles[n]]:
                     i = int(profiles[n])
+        # the rank is one more than that of what is left without this row and profile
         pivot_rows[count], pivot_profiles[count], by_row[count] = row, i, line < 0
         count += 1
         alive[row] = False
         present[i] = False
+        # so that the caller gets to hear of Ctrl-C in between
         work -= index.shape[0] + begins[row + 1] - begins[row]
         for k in range(index.shape[0]):
             other = starts[k] + index[k, i]
@@ -120,6 +123,7 @@ def extend_weights(
     0, last pivot first; pivots that their profile made keep 0.
     """
     for n in range(pivot_rows.size - 1, -1, -1):
+        # a pivot that its profile made keeps the weight of 0 that it has
         if not by_row[n]:
             continue
         total = 0

@@ -1,12 +1,89 @@
-"""Elimination slab by slab: the independent rows of each, and its null vectors in whole numbers."""
+"""Elimination modulo a prime, and slab by slab: independent rows, and null vectors in whole numbers.
+
+The prime is below 2^22: in float64 sums of 512 products are exact.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from purtensor._typing import BoolArray, IntArray
+from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.kernels._jit import compiled
-from purtensor.kernels.rank.modular import echelon_in_place
+
+
+@compiled
+def residue_of(value: float, prime: float, inverse: float) -> float:
+    """Return the residue 0 .. prime - 1 of a whole number of size up to 2^53 - 2^23; `inverse` is about 1 / prime.
+
+    The quotient may be off by 1 in either direction, where the number is near a multiple of the prime.
+    """
+    # by the reciprocal: a division of floats would take several times as long
+    residue = value - np.floor(value * inverse) * prime
+    if residue < 0.0:
+        residue += prime
+    elif residue >= prime:
+        residue -= prime
+    return float(residue)
+
+
+@compiled
+def reduce_in_place(values: FloatArray, prime: float) -> None:
+    """Replace whole numbers of size up to 2^53 - 2^23 by their residues 0 .. prime - 1."""
+    inverse = 1.0 / prime
+    rows, columns = values.shape
+    for i in range(rows):
+        for j in range(columns):
+            values[i, j] = residue_of(values[i, j], prime, inverse)
+
+
+@compiled
+def inverse_of(value: int, prime: int) -> int:
+    """Return the number whose product with `value` is 1 modulo the prime."""
+    r, s = prime, value % prime
+    # Euclid's extended algorithm: r is t times the value modulo the prime throughout
+    t, u = 0, 1
+    while s:
+        q = r // s
+        r, s = s, r - q * s
+        t, u = u, t - q * u
+    return t % prime
+
+
+@compiled
+def echelon_in_place(vectors: FloatArray, prime: float, leads: IntArray) -> None:
+    """Bring the rows of `vectors` to reduced echelon form and write their leads.
+
+    A lead is the first place where a row is not 0: it has a 1 there and all other rows have 0. Rows that vanish get
+    lead -1.
+    """
+    count, size = vectors.shape
+    inverse = 1.0 / prime
+    for n in range(count):
+        for m in range(n):
+            # the leads of earlier rows are cleared from this one, then its own from them: reduced throughout
+            if leads[m] >= 0 and vectors[n, leads[m]] != 0.0:
+                _subtract(vectors[n], vectors[m], vectors[n, leads[m]], leads[m], prime, inverse)
+        lead = -1
+        for j in range(size):
+            if vectors[n, j] != 0.0:
+                lead = j
+                break
+        leads[n] = lead
+        if lead < 0:
+            continue
+        factor = float(inverse_of(int(vectors[n, lead]), int(prime)))
+        for j in range(lead, size):
+            vectors[n, j] = residue_of(vectors[n, j] * factor, prime, inverse)
+        for m in range(n):
+            if leads[m] >= 0 and vectors[m, lead] != 0.0:
+                _subtract(vectors[m], vectors[n], vectors[m, lead], lead, prime, inverse)
+
+
+@compiled
+def _subtract(target: FloatArray, source: FloatArray, factor: float, begin: int, prime: float, inverse: float) -> None:
+    for j in range(begin, target.size):
+        target[j] = residue_of(target[j] - factor * source[j], prime, inverse)
+
 
 LARGEST_ENTRY = 1000
 LARGEST_MULTIPLIER = 60
@@ -33,6 +110,7 @@ def number_rows(
         for i in range(begin, end):
             row = starts[k] + index[k, i]
             if usable[row] and number[row] < 0:
+                # marked, so that it is listed once; numbered after sorting
                 number[row] = 0
                 rows[count] = row
                 count += 1
@@ -111,6 +189,7 @@ def null_vectors(
                 return -1
             _add_rows(weights, begin, inner, inner_starts, number, sums)
             for n in range(count):
+                # in whole numbers: a vector that vanishes modulo the prime alone would be a wrong proof
                 if sums[n] != 0:
                     return -1
             for place in range(vectors.shape[1]):
@@ -118,6 +197,7 @@ def null_vectors(
             _add_rows(weights, begin, outer, outer_starts, places, vectors[total])
             total += 1
         for n in range(count):
+            # only what this slab has set: the array is as long as all rows
             number[rows[n]] = -1
     return total
 
@@ -139,12 +219,14 @@ def _add_rows(
 def _null_vector(matrix: IntArray, leads: IntArray, free: int, prime: int, weights: IntArray) -> bool:
     """Write the null vector of a free column of an echelon form, in small whole numbers; False where it has none."""
     weights[:] = 0
+    # entries modulo a prime may be fractions: a small multiple makes them whole
     for multiplier in range(1, LARGEST_MULTIPLIER + 1):
         small = True
         for n in range(leads.size):
             if leads[n] < 0:
                 continue
             entry = (int(matrix[n, free]) * multiplier) % prime
+            # the residue of smallest size: the null vectors of such slabs have small entries of both signs
             if entry > prime // 2:
                 entry -= prime
             if abs(entry) > LARGEST_ENTRY:

@@ -23,6 +23,7 @@ def _direction(inverse: FloatArray, rows: IntArray, move: FloatArray, where: Int
     for i in range(inverse.shape[0]):
         entry = 0.0
         for k in range(rows.size):
+            # the column of a profile is a sum of unit vectors, one for each of its rows
             entry += inverse[i, rows[k]]
         if abs(entry) > _TINY:
             move[count] = entry
@@ -40,6 +41,7 @@ def _reach(
     for entry in range(count):
         i = where[entry]
         slope = sign * move[entry]
+        # a member of the basis falls where the slope is positive, and may not pass 0 or its bound
         free = basic[i] if slope > 0 else upper[i] - basic[i]
         reach = max(free, 0.0) / abs(slope)
         if reach < room - _TINY:
@@ -56,6 +58,7 @@ def _exchange(inverse: FloatArray, count: int, move: FloatArray, where: IntArray
     row = where[stop]
     filled = 0
     for c in range(inverse.shape[1]):
+        # entries of the inverse are small whole numbers or fractions: less is rounding, which would fill it up
         if abs(inverse[row, c]) > 1e-12:
             inverse[row, c] /= move[stop]
             columns[filled] = c
@@ -111,6 +114,7 @@ def walk_to_vertex(
         count = _direction(inverse, rows[j], move, where)
         up, up_stop = _reach(1 - fraction[j], 1.0, count, move, where, basic, upper)
         down, down_stop = _reach(fraction[j], -1.0, count, move, where, basic, upper)
+        # up with probability down / (up + down): the mean of the move is 0
         goes_up = chances[j] * (up + down) < down
         stop = up_stop if goes_up else down_stop
         step = up if goes_up else -down
@@ -126,6 +130,7 @@ def walk_to_vertex(
         if stop < 0:
             continue
         i = where[stop]
+        # what leaves the basis stands at a bound for good; the excess of a row has no fraction
         if member[i] >= 0:
             fraction[member[i]] = basic[i]
         work -= _exchange(inverse, count, move, where, stop, columns)

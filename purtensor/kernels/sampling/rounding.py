@@ -18,6 +18,7 @@ def next_edge(
         edge = incident[place]
         if fraction[edge] == 0 or fraction[edge] == one:
             end[node] -= 1
+            # the last edge takes the place of a whole one: each is dropped once in the whole run
             incident[place] = incident[end[node]]
         elif edge == came_by:
             place += 1
@@ -41,6 +42,7 @@ def shift_cycle(
         else:
             up = min(up, value)
             down = min(down, one - value)
+    # up with probability down / (up + down): every mean stays
     step = up if chance * (up + down) < down else -down
     for i in range(first, last):
         fraction[edges[i]] += step * forward[i]
@@ -112,6 +114,7 @@ def round_flow(
             shift_cycle(edges, forward, first, depth + 1, fraction, one, chances[used])
             used += 1
             for i in range(first + 1, depth + 1):
+                # nodes of the cycle leave the path: the walk goes on from where the cycle began
                 place[path[i]] = -1
             depth = first
             if steps <= 0:  # only now: a walk that is given up before its cycle is for nothing

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.newton.linear_sweep import linear_sweep
-from purtensor.kernels.spread import spread
+from purtensor.kernels.reductions import spread
 from purtensor.solving.iterate import row_sums
 from purtensor.solving.problem import Problem
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.rank.redundancy import redundant
-from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.linear_sweep import leave_dependent_rows, linear_sweep
+from purtensor.kernels.reductions import inner_product
 from purtensor.solving.iterate import on_profiles, row_sums
 from purtensor.solving.problem import Problem
 

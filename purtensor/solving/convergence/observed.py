@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.reductions import inner_product
 from purtensor.solving.iterate import Budget, Solver, iterate_at, on_profiles, residual_of, starting_potentials
 from purtensor.solving.problem import Problem
 from purtensor.solving.solve import step_on_arrays

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
-from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.reductions import inner_product
 from purtensor.solving.dual.ascent import DualPoint, DualRun, point_at, search_along
 from purtensor.solving.dual.columns.composite import CompositeColumns
 from purtensor.solving.dual.columns.entropy import EntropyColumns

@@ -9,8 +9,8 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.slabs import Slabs, slab_of_rows
 from purtensor.constraints.system import System
+from purtensor.kernels.codes import list_touched_by_slab, place_in_lists
 from purtensor.kernels.newton.arrowhead import assemble, substitute
-from purtensor.kernels.slabs import place_in_lists, touched_by_slab
 from purtensor.solving.hessian.factored import NO_RIDGE, Factored, eliminate_and_solve
 
 
@@ -113,9 +113,9 @@ def build_arrowhead(system: System, slabs: Slabs, independent: BoolArray) -> Arr
     coupling_ptr = np.zeros(slabs.count + 1, dtype=np.int64)
     nothing = np.empty(0, dtype=np.int32)
     # once to count, once to write
-    total = touched_by_slab(slabs.slab_ptr, members, len(coupling_rows), nothing, coupling_ptr, False)
+    total = list_touched_by_slab(slabs.slab_ptr, members, len(coupling_rows), nothing, coupling_ptr, False)
     coupling = np.empty(total, dtype=np.int32)
-    touched_by_slab(slabs.slab_ptr, members, len(coupling_rows), coupling, coupling_ptr, True)
+    list_touched_by_slab(slabs.slab_ptr, members, len(coupling_rows), coupling, coupling_ptr, True)
     fronts = np.diff(local_ptr) + np.diff(coupling_ptr)
     # the narrowest type: places are read once per profile and step, and memory is what limits the pass
     kind = np.int8 if fronts.max(initial=0) < 128 else np.int16 if fronts.max() < 32768 else np.int32

@@ -8,7 +8,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
-from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.reductions import inner_product
 from purtensor.solving.hessian.factored import NO_RIDGE, Factored
 from purtensor.solving.iterate import on_profiles, row_sums
 

@@ -11,7 +11,7 @@ import numpy as np
 from purtensor._options import is_count
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
-from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.reductions import inner_product
 from purtensor.solving.iterate import Budget, Iterate, Record, Step, is_rounding
 from purtensor.solving.line_search import centre, search_at_total
 from purtensor.solving.problem import Problem

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.certificate import unevenness
 from purtensor.kernels.newton.proof import UNIT, sum_rest
+from purtensor.kernels.reductions import inner_product
 from purtensor.solving.basis import Basis, heaviest_basis
 from purtensor.solving.exact_change import MOST_ENTRIES, exact_change
 from purtensor.solving.hessian.choice import hessian_of

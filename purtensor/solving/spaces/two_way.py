@@ -11,8 +11,8 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.ipf.product_proof import SERIES
 from purtensor.kernels.ipf.two_way_proof import heaviest_tree, prove_line, prove_rows, route, sum_exactly
 from purtensor.kernels.ipf.two_way_sweeps import gram_product
-from purtensor.kernels.lanes import inner_product
 from purtensor.kernels.newton.proof import UNIT
+from purtensor.kernels.reductions import inner_product
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.basis import UPWARD
 from purtensor.solving.certificate import Certificate, certify

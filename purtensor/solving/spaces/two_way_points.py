@@ -10,7 +10,7 @@ import numpy as np
 from purtensor._threads import for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.ipf.two_way_sweeps import write_masses
-from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.reductions import inner_product
 from purtensor.solving.iterate import Budget, Iterate, Residual, Solver, Step, log_factors
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.anderson import AcceleratedTwoWay

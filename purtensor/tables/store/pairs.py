@@ -11,7 +11,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidTableError, UnknownCategoryError
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums
 from purtensor.tables.coded import domain_of, encode
 from purtensor.tables.domain import Domain, join_some
 from purtensor.tables.exact_sum import exact_sum

@@ -14,7 +14,7 @@ from purtensor._optional import require_package
 from purtensor._printing import Shown
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
-from purtensor.kernels.sums import group_sums
+from purtensor.kernels.reductions import group_sums
 from purtensor.tables.coded import describe_profile, encode, is_sparse, read_codes, relaid, sparse_table
 from purtensor.tables.domain import PROFILE, Domain, as_attributes, join_some
 from purtensor.tables.grouping import first_repeated, group_profiles

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from purtensor.kernels.ipf.over_relaxation import log_of_ratio, relaxed_gain, run_relaxed_sweeps, take_relaxed_factors
+from purtensor.kernels.ipf.over_relaxation import compute_relaxed_gain, log_of_ratio, take_relaxed_factors
 from purtensor.kernels.ipf.steps import RECORD_WIDTH
+from purtensor.kernels.ipf.sweeps import run_sweeps
 from tests.kernels.drawn import Arrays, both
 from tests.oracles import DIGITS
 
@@ -26,7 +27,7 @@ def test_log_of_ratio__also_of_targets_below_the_last_digit_of_what_is_there(ker
     assert kernel(target, found) == pytest.approx(exact, rel=1e-14)
 
 
-@both(relaxed_gain)
+@both(compute_relaxed_gain)
 @given(st.one_of(st.floats(-1e-6, 1e-6), st.floats(-9.0, 9.0)).filter(lambda x: abs(x) > 1e-15), OMEGAS)
 def test_relaxed_gain__keeps_its_digits(kernel, log_ratio, omega):
     with localcontext() as context:
@@ -105,7 +106,7 @@ def plain_relaxed(arrays, omega, count):
     return masses
 
 
-@both(run_relaxed_sweeps)
+@both(run_sweeps)
 @pytest.mark.parametrize("omega", [0.5, 1.3, 1.7])
 def test_run_relaxed_sweeps__are_the_plain_ones_to_a_power(kernel, omega):
     arrays = Arrays(20)
@@ -116,7 +117,7 @@ def test_run_relaxed_sweeps__are_the_plain_ones_to_a_power(kernel, omega):
     assert np.diff(lines[:, 4]) == pytest.approx(lines[1:, 3], rel=1e-5, abs=1e-15)
 
 
-@both(run_relaxed_sweeps)
+@both(run_sweeps)
 def test_run_relaxed_sweeps__ends_within_the_tolerance_and_stays_in_the_family_over_folds(kernel):
     arrays = Arrays(21)
     made, lines, masses, potentials = run(kernel, arrays, 1.85, 400, tolerance=1e-12, records=400)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from purtensor.kernels.ipf.slab_runs import fold, has_large_factors
-from purtensor.kernels.ipf.stopping import Goal
+from purtensor.kernels.ipf.sweep_records import Goal
 from purtensor.solving.iterate import iterate_at
 from purtensor.solving.solvers.ipf import slab_layout as layouts
 from tests.solving.solvers.ipf.test_slab_sweeps import drawn, one_pass_at

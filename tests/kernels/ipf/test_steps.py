@@ -158,6 +158,7 @@ def run(kernel, arrays, order, limit, tolerance=0.0, records=64, dense=64, done=
         100 * tolerance,
         lines,
         dense,
+        1.0,
     )
     with np.errstate(divide="ignore"):
         return made, lines[:written], masses, t + np.log(u)

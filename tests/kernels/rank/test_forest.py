@@ -33,13 +33,13 @@ def grow(kernels, seed: int):
     supported = np.zeros(ROWS + COLUMNS, dtype=bool)
     supported[first] = supported[ROWS + second.astype(int)] = True
     sequence, parent, via, depth = (np.zeros(ROWS + COLUMNS, dtype=np.int64) for _ in range(4))
-    reached = kernels.rooted_forest(first, second, ROWS, chosen, supported, sequence, parent, via, depth)
+    reached = kernels.root_forest(first, second, ROWS, chosen, supported, sequence, parent, via, depth)
     return first, second, in_forest, chosen, supported, sequence[:reached], parent, via, depth
 
 
 @pytest.mark.parametrize("kernels", [compiled, Plain()], ids=["compiled", "plain"])
 @pytest.mark.parametrize("seed", range(4))
-def test_rooted_forest__one_root_a_component_and_parents_first(kernels, seed: int) -> None:
+def test_root_forest__one_root_a_component_and_parents_first(kernels, seed: int) -> None:
     first, second, in_forest, chosen, supported, sequence, parent, via, depth = grow(kernels, seed)
     graph = coo_array((np.ones(len(first)), (first, ROWS + second.astype(int))), shape=(ROWS + COLUMNS,) * 2)
     count, label = connected_components(graph, directed=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from purtensor.kernels.rank.modular import echelon_in_place, inverse_of, reduce_in_place, residue_of
+from purtensor.kernels.rank.slab_elimination import echelon_in_place, inverse_of, reduce_in_place, residue_of
 from tests.kernels.drawn import both
 
 PRIME = 4194301

@@ -32,6 +32,7 @@ def plain_run(problem, order, goal, limit, *, done=0, state=None, dense=64):
         *goal,
         records,
         dense,
+        1.0,
     )
     return made, records[:written], state
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from purtensor._typing import FloatArray
-from purtensor.kernels.ipf.stopping import Goal
-from purtensor.kernels.logarithm import divergence_gain
+from purtensor.kernels.elementary import divergence_gain
+from purtensor.kernels.ipf.sweep_records import Goal
 from purtensor.kernels.newton.line_search import LARGEST_CHANGE
 from purtensor.solving.iterate import Budget, Iterate, Record, Step
 from purtensor.solving.line_search import centre, gain_at_total

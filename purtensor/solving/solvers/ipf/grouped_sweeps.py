@@ -8,6 +8,7 @@ import numpy as np
 
 from purtensor._threads import for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray
+from purtensor.kernels.elementary import divergence_gain
 from purtensor.kernels.ipf.grouped_sweeps import (
     fit_group,
     group_misses,
@@ -16,8 +17,7 @@ from purtensor.kernels.ipf.grouped_sweeps import (
     sum_group,
     sweep_over_units,
 )
-from purtensor.kernels.ipf.stopping import Goal
-from purtensor.kernels.logarithm import divergence_gain
+from purtensor.kernels.ipf.sweep_records import Goal
 from purtensor.solving.iterate import log_factors
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.grouping import Merged

@@ -8,7 +8,8 @@ import numpy as np
 
 from purtensor._threads import Chunk, chunks_of
 from purtensor._typing import IntArray
-from purtensor.kernels.ipf.grouped_sweeps import Groups, find_pattern, join_codes, replace_joint
+from purtensor.kernels.ipf.grouped_sweeps import Groups
+from purtensor.kernels.ipf.layouts import find_pattern, join_codes, replace_joint
 from purtensor.kernels.ipf.steps import COPIES, FEW_ROWS, is_crowded
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.problem import Problem

@@ -12,7 +12,7 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.ipf.log_domain_sweeps import scaling_in_logarithms, sweep_in_logarithms
-from purtensor.kernels.ipf.stopping import Goal
+from purtensor.kernels.ipf.sweep_records import Goal
 from purtensor.solving.iterate import iterate_at, residual_of
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.sweeper import Sweeper, SweepResidual

@@ -16,7 +16,7 @@ from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.ipf.product_slabs import copy_blocks
 from purtensor.kernels.ipf.slab_runs import Plan, Source
 from purtensor.kernels.ipf.slab_sweeps import Layout, State
-from purtensor.kernels.ipf.stopping import Goal
+from purtensor.kernels.ipf.sweep_records import Goal
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.slab_layout import CELLS_PER_CHUNK, Crossing

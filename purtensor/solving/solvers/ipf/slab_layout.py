@@ -10,8 +10,9 @@ from purtensor._threads import Chunk, chunks_of
 from purtensor._typing import IntArray
 from purtensor.constraints.slabs import Slabs, local_codes
 from purtensor.constraints.system import System, rows_of
+from purtensor.kernels.ipf.layouts import place_cells, place_rows
 from purtensor.kernels.ipf.slab_runs import Plan
-from purtensor.kernels.ipf.slab_sweeps import Layout, place_cells, place_rows
+from purtensor.kernels.ipf.slab_sweeps import Layout
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.problem import Problem
 

@@ -27,7 +27,7 @@ from purtensor.kernels.ipf.slab_runs import (
     worst_block,
 )
 from purtensor.kernels.ipf.slab_sweeps import BOTH, ONLY_A, ONLY_B, State, measure_blocks, outside_step, pass_over
-from purtensor.kernels.ipf.stopping import Goal
+from purtensor.kernels.ipf.sweep_records import Goal
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.problem import Problem
 from purtensor.solving.solvers.ipf.slab_layout import Crossing

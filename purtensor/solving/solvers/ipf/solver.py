@@ -11,7 +11,6 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.engine import engine, runs_in_numpy, sweeps_in_numpy
-from purtensor.kernels.ipf.over_relaxation import run_relaxed_sweeps
 from purtensor.kernels.ipf.steps import sum_rows
 from purtensor.kernels.ipf.sweeps import run_sweeps
 from purtensor.solving.iterate import Budget, Iterate, Step, log_factors, starting_potentials
@@ -218,7 +217,7 @@ class IPF:
         if not isinstance(state, _Sweeping):
             state = self._start(problem, iterate)
         records = empty_records()
-        arguments = (
+        sweeps, written = run_sweeps(
             problem.reference,
             problem.index,
             problem.offsets,
@@ -235,11 +234,8 @@ class IPF:
             budget.residual_l1 * problem.total,
             records,
             count_records_per_octave(problem),
+            self._exponent,
         )
-        if self._exponent == 1.0:
-            sweeps, written = run_sweeps(*arguments)
-        else:
-            sweeps, written = run_relaxed_sweeps(*arguments, self._exponent)
         made = records_of(problem, records[:written], state.done)
         # counted from the start of the run: folds and records do not depend on how sweeps are batched
         state.done += sweeps

@@ -12,8 +12,8 @@ import numpy as np
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.ipf.steps import RECORD_WIDTH, is_recorded
-from purtensor.kernels.ipf.stopping import Goal
-from purtensor.kernels.lanes import inner_product
+from purtensor.kernels.ipf.sweep_records import Goal
+from purtensor.kernels.reductions import inner_product
 from purtensor.solving.chunked import rebuild
 from purtensor.solving.iterate import Budget, Iterate, Record, Step
 from purtensor.solving.problem import Problem

@@ -15,9 +15,9 @@ import numpy as np
 from purtensor._threads import Chunk, chunks_of, for_each_chunk, sum_chunks
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.system import System
-from purtensor.kernels.ipf.stopping import Goal
+from purtensor.kernels.elementary import divergence_gain
+from purtensor.kernels.ipf.sweep_records import Goal
 from purtensor.kernels.ipf.two_way_sweeps import fit_rows_of_base, row_sums
-from purtensor.kernels.logarithm import divergence_gain
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.chunked import rebuild
 from purtensor.solving.iterate import log_factors

@@ -11,7 +11,7 @@ import xarray as xr
 import purtensor as pt
 from purtensor._threads import VARIABLE
 from purtensor.kernels.engine import engine
-from purtensor.kernels.ipf.stopping import Goal
+from purtensor.kernels.ipf.sweep_records import Goal
 from purtensor.solving.iterate import Budget, Iterate, iterate_at, starting_potentials
 from purtensor.solving.problem import build_problem
 from purtensor.solving.solvers.ipf import slab_layout as layouts

@@ -10,10 +10,8 @@ from hypothesis import given
 
 import purtensor as pt
 from purtensor.errors import InvalidOptionError
-from purtensor.kernels.ipf.sweeps import run_sweeps
 from purtensor.problems.classical import proxy
 from purtensor.solving.iterate import Budget, iterate_at, starting_potentials
-from purtensor.solving.solvers.ipf import solver as module
 from tests import oracles
 from tests.solving.drawn import arrays_of, coefficients, labelled_from, labels_of, single_sweeps, solved, variation
 from tests.strategies import cases, random_case
@@ -143,16 +141,6 @@ def test_ipf__relaxation_1_is_the_plain_sweep_bit_by_bit():
     plain, one = (solved(problem, pt.IPF(relaxation=r), tolerance=1e-10) for r in (1, 1.0))
     assert plain.iterate.potentials.tolist() == one.iterate.potentials.tolist()
     assert plain.iterations == one.iterations
-
-
-def test_ipf__plain_sweeps_take_the_plain_kernel(monkeypatch):
-    def refuse(*_):
-        raise AssertionError("the relaxed kernel was called")
-
-    monkeypatch.setattr(module, "run_relaxed_sweeps", refuse)
-    monkeypatch.setattr(module, "accelerate_step", refuse)
-    assert solved(arrays_of("a"), pt.IPF(), tolerance=1e-10).termination.converged
-    assert module.run_sweeps is run_sweeps
 
 
 def test_ipf__over_relaxation_and_acceleration_save_sweeps_where_it_is_slow():
