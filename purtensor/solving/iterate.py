@@ -172,17 +172,6 @@ def dual_at(problem: Problem, iterate: Iterate) -> float:
         return float(linear - np.log(iterate.masses.sum() / problem.reference.sum()))
 
 
-def emptying_gain(problem: Problem) -> float:
-    """Return what the dual gains, in nats, as zero targets empty profiles: so far below 0 lies the reference itself.
-
-    Problems count the dual from the reference without these profiles.
-    """
-    if problem.emptied is None:
-        return 0.0
-    # log of (with / without), which is what equation 3 of notes/duality.md changes by
-    return float(np.log1p(problem.emptied.masses.sum() / problem.reference.sum()))
-
-
 def is_rounding(gain: float, constraints: int) -> bool:
     """Return whether a gain of the dual, in nats of distributions of mass 1, is what rounding makes of none.
 

@@ -50,8 +50,7 @@ def exponent_between(smallest: float, total: float) -> int:
     if above - below > _WIDEST:
         raise InvalidTableError(
             f"the smallest mass of the reference, {smallest:g}, is less than 1e-590 of its total, {total:g}: no "
-            "scaling "
-            "represents both; remove such profiles, or give them more mass"
+            "scaling represents both; remove such profiles, or give them more mass"
         )
     # so small a divisor leaves the smallest mass normal: subnormal numbers have fewer digits
     return min(above, below - _LOWEST)
@@ -106,8 +105,7 @@ def refuse_beyond(largest: float, exponent: int) -> None:
     if math.frexp(largest)[1] - exponent > _MOST:
         raise InvalidTableError(
             f"a profile that targets of 0 exclude has {largest:g}, more than 1e300 times all others: remove it from "
-            "the "
-            "reference"
+            "the reference"
         )
 
 
@@ -128,7 +126,7 @@ def scale_targets(targets: FloatArray, exponent: int) -> FloatArray:
     lost = (targets != 0) & (scaled == 0)
     if lost.any():
         raise InvalidTableError(
-            f"a target of {float(targets[lost].max()):g} is less than 2^-1074 of the total of all: no scaling holds "
+            f"a target of {float(targets[lost].max()):g} is less than 2^-1074 of the total of all: no scaling "
             "represents both; increase it, or set it to 0"
         )
     return scaled

@@ -11,11 +11,11 @@ from purtensor.constraints.slabs import Slabs, slab_of_rows
 from purtensor.constraints.system import System
 from purtensor.kernels.codes import list_touched_by_slab, place_in_lists
 from purtensor.kernels.newton.arrowhead import assemble, substitute
-from purtensor.solving.hessian.factored import NO_RIDGE, Factored, eliminate_and_solve
+from purtensor.solving.hessian.factored import NO_RIDGE, Eliminating
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Arrowhead:
+class Arrowhead(Eliminating):
     """Newton's equations on slabs; see purtensor.kernels.newton.arrowhead for the arrays."""
 
     slabs: Slabs
@@ -29,12 +29,6 @@ class Arrowhead:
     coupling_rows: IntArray
     rows: int
     note: str
-
-    def factor_and_solve(
-        self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE
-    ) -> tuple[FloatArray, Factored]:
-        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs, 0 on left out rows, and what solves for others."""
-        return eliminate_and_solve(self, masses, rhs, ridge)
 
     def reduce(
         self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE, *, with_matrix: bool = True

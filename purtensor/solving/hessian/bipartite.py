@@ -12,7 +12,7 @@ from purtensor.constraints.indexing import put, take
 from purtensor.constraints.slabs import Slabs, local_codes, slab_of_rows
 from purtensor.constraints.system import System
 from purtensor.kernels.newton.bipartite import assemble_bipartite, substitute_bipartite, workspace_size
-from purtensor.solving.hessian.factored import NO_RIDGE, Factored, eliminate_and_solve
+from purtensor.solving.hessian.factored import NO_RIDGE, Eliminating
 from purtensor.tables.grouping import smallest_unsigned
 
 LARGEST_SLAB = 256
@@ -31,8 +31,11 @@ _MOST_CHUNKS = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bipartite:
-    """Newton's equations on slabs of crossing constraints; see purtensor.kernels.newton.bipartite."""
+class Bipartite(Eliminating):
+    """Newton's equations on slabs of crossing constraints; see purtensor.kernels.newton.bipartite.
+
+    A ridge is that of coupling rows; rows inside of slabs have none in this form.
+    """
 
     slabs: Slabs
     code: IntArray
@@ -54,15 +57,6 @@ class Bipartite:
         return len(self.cells) == len(self.coupling_rows) and bool(
             (np.diff(self.number.reshape(-1)[self.cells]) == 1).all()
         )
-
-    def factor_and_solve(
-        self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE
-    ) -> tuple[FloatArray, Factored]:
-        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs, 0 on left out rows, and what solves for others.
-
-        The ridge is that of coupling rows; rows inside of slabs have none in this form.
-        """
-        return eliminate_and_solve(self, masses, rhs, ridge)
 
     def reduce(
         self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE, *, with_matrix: bool = True

@@ -5,6 +5,7 @@ A form belongs to a problem and is shared by all who solve on it; a factorisatio
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -115,25 +116,40 @@ class Hessian(Protocol):
         ...
 
 
-class Eliminating(Protocol):
+class Eliminating(ABC):
     """A form that eliminates slab by slab; the remaining rows couple the slabs."""
 
-    @property
-    def coupling_rows(self) -> IntArray:
-        """The rows that couple the slabs."""
-        ...
+    __slots__ = ()
+    coupling_rows: IntArray
 
+    @abstractmethod
     def reduce(
         self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE, *, with_matrix: bool = True
     ) -> tuple[FloatArray, FloatArray]:
-        """Return what the elimination leaves over the coupling rows: matrix (upper triangle) and right-hand side."""
+        """Return what the elimination of all slabs leaves over the coupling rows: matrix and right-hand side.
+
+        The matrix is given by its upper triangle. Both are sums over slabs, but for the rhs of the coupling rows.
+        """
         ...
 
+    @abstractmethod
     def extend(
         self, masses: FloatArray, rhs: FloatArray, solved: FloatArray, ridge: FloatArray = NO_RIDGE
     ) -> FloatArray:
         """Return x on all rows, given it on the coupling rows."""
         ...
+
+    def factor_and_solve(
+        self, masses: FloatArray, rhs: FloatArray, ridge: FloatArray = NO_RIDGE
+    ) -> tuple[FloatArray, Factored]:
+        """Return x with (C diag(masses) C^T + diag(ridge)) x = rhs, 0 on left out rows, and what solves for others."""
+        # the matrix comes of the same pass as the vector
+        matrix, vector = self.reduce(masses, rhs, ridge)
+        # the elimination has added the ridge of the slabs' own rows only
+        add_to_diagonal(matrix, ridge, self.coupling_rows)
+        factor = factorize(matrix)
+        found = self.extend(masses, rhs, factor.solve(vector), ridge)
+        return found, Eliminated(self, masses, ridge, factor)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,18 +166,6 @@ class Eliminated:
         # the elimination is done again rather than stored, which would take memory like the masses'
         _, vector = self.form.reduce(self.masses, rhs, self.ridge, with_matrix=False)
         return self.form.extend(self.masses, rhs, self.factor.solve(vector), self.ridge)
-
-
-def eliminate_and_solve(
-    form: Eliminating, masses: FloatArray, rhs: FloatArray, ridge: FloatArray
-) -> tuple[FloatArray, Factored]:
-    """Return the solution by elimination and the factorisation; the matrix comes of the same pass as the vector."""
-    matrix, vector = form.reduce(masses, rhs, ridge)
-    # the elimination has added the ridge of the slabs' own rows only
-    add_to_diagonal(matrix, ridge, form.coupling_rows)
-    factor = factorize(matrix)
-    found = form.extend(masses, rhs, factor.solve(vector), ridge)
-    return found, Eliminated(form, masses, ridge, factor)
 
 
 def add_to_diagonal(matrix: FloatArray, ridge: FloatArray, rows: IntArray) -> None:

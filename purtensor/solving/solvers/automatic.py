@@ -85,13 +85,17 @@ class Automatic:
     def sweep(self, problem: Problem, iterate: Iterate, budget: Budget) -> tuple[Step, str | None]:
         """Return a step of sweeps, and why Newton is to continue from there; None where it is not."""
         memory = iterate.memory
-        history = memory if isinstance(memory, _History) else _History(_first_look(problem), memory)
+        first_look = max(_FIRST_LOOK, min(_LATEST_FIRST_LOOK, _READS_PER_LOOK // problem.index.size))
+        history = memory if isinstance(memory, _History) else _History(first_look, memory)
         sweeps = min(budget.iterations, history.look - history.sweeps)
         inner, within = iterate.with_memory(history.memory), replace(budget, iterations=sweeps)
         # on dense two-way tables acceleration costs next to nothing
         accelerated = find_accelerated_sweeps(problem, inner)
         swept = _SWEEPING.step(problem, inner, within) if accelerated is None else step_of(problem, accelerated, within)
-        _learn(history, swept)
+        if swept.records:
+            history.unread.append((history.sweeps, swept.records))
+        history.memory = swept.iterate.memory
+        history.sweeps += swept.iterations
         moved = swept.iterate.with_memory(history)
         # the budget, or an ending, came before the look was due
         if history.sweeps < history.look:
@@ -101,21 +105,10 @@ class Automatic:
         return swept.at(moved), _reason_to_switch(problem, history, budget)
 
 
-def _first_look(problem: Problem) -> int:
-    return max(_FIRST_LOOK, min(_LATEST_FIRST_LOOK, _READS_PER_LOOK // problem.index.size))
-
-
 def _newton_step(problem: Problem, iterate: Iterate, memory: Any, budget: Budget) -> Step:
     stepped = _STEPPING.step(problem, iterate.with_memory(memory), budget)
     inner = stepped.iterate
     return stepped.at(inner.with_memory(_Switched(inner.memory)))
-
-
-def _learn(history: _History, swept: Step) -> None:
-    if swept.records:
-        history.unread.append((history.sweeps, swept.records))
-    history.memory = swept.iterate.memory
-    history.sweeps += swept.iterations
 
 
 def _read(history: _History) -> None:

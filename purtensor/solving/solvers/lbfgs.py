@@ -41,13 +41,6 @@ class _Move(Generic[P]):
     bend: float
 
 
-@dataclass(slots=True, eq=False)
-class _Learnt:
-    """The information on the Hessian from earlier steps of a run."""
-
-    pairs: deque[Pair]
-
-
 @dataclass(frozen=True, slots=True)
 class LBFGS:
     """L-BFGS on the dual, scaled by the targets; one iteration is one step, its line search included.
@@ -85,22 +78,23 @@ class LBFGS:
         """Return the iterate after one step."""
         space = ArrayRowSpace(problem)
         # the search needs points at the targets' total
-        point = iterate if isinstance(iterate.memory, _Learnt) else space.at(iterate.potentials)
+        point = iterate if isinstance(iterate.memory, deque) else space.at(iterate.potentials)
         return lbfgs_step(space, self.memory, point, budget)
 
 
 def lbfgs_step(space: RowSpace[P], memory: int, point: P, budget: Budget) -> Step[P]:
     """Return the point after one step, in any space whose rows lie in memory."""
-    learnt = point.memory if isinstance(point.memory, _Learnt) else _Learnt(deque(maxlen=memory))
-    move = _best_move(space, point, learnt.pairs)
-    if learnt.pairs and _is_rounding(space, move):
-        learnt.pairs.clear()  # what was learnt may be rounding
-        move = _best_move(space, point, learnt.pairs)
+    # what earlier steps of a run have shown of the Hessian
+    pairs = point.memory if isinstance(point.memory, deque) else deque[Pair](maxlen=memory)
+    move = _best_move(space, point, pairs)
+    if pairs and _is_rounding(space, move):
+        pairs.clear()  # what was learnt may be rounding
+        move = _best_move(space, point, pairs)
     if move is None:
         return Step(point, 1, stalled=True)
     moved = move.point
-    learn(learnt.pairs, move.s, move.bend, space.miss(point) - space.miss(moved))
-    moved.memory = learnt
+    learn(pairs, move.s, move.bend, space.miss(point) - space.miss(moved))
+    moved.memory = pairs
     residual = space.residual(moved)
     record = Record(1, residual.largest, residual.l1, move.gain / space.total, space.dual(moved))
     return Step(moved, 1, (record,), stalled=_is_rounding(space, move))

@@ -17,7 +17,6 @@ from purtensor.solving.iterate import (
     Iterate,
     Residual,
     dual_at,
-    emptying_gain,
     iterate_at,
     shift_to_total,
     starting_potentials,
@@ -36,14 +35,14 @@ class ArrayTrial(NamedTuple):
     slope: float
     loss: float
     largest: float
-    problem: Problem
+    space: ArrayPoints
     before: Iterate
     direction: FloatArray
     step: float
 
     def point(self) -> Iterate:
         """Return the point, made now."""
-        return iterate_at(self.problem, self.before.potentials + self.step * self.direction)
+        return self.space.at(self.before.potentials + self.step * self.direction)
 
 
 @dataclass(slots=True, eq=False)
@@ -62,6 +61,9 @@ class ArrayPoints:
 
     def start(self) -> Iterate:
         return iterate_at(self.problem, starting_potentials(self.problem))
+
+    def at(self, potentials: FloatArray) -> Iterate:
+        return iterate_at(self.problem, potentials)
 
     def residual(self, point: Iterate) -> Residual:
         return self._measure_point(point)[1]
@@ -84,14 +86,19 @@ class ArrayPoints:
         loss = largest = math.nan
         if np.isfinite(direction.slope) and direction.slope > 0.0:
             loss, largest = measure_bend(self.problem, point.masses, direction.potentials, step)
-        return ArrayTrial(direction.slope, loss, largest, self.problem, point, direction.potentials, step)
+        return ArrayTrial(direction.slope, loss, largest, self, point, direction.potentials, step)
 
     def has_emptied(self, point: Iterate, residual_l1: float) -> bool:
         totals = self.problem.total, float(self.problem.reference.sum())
         return has_emptied(point.masses, self.problem.reference, totals, residual_l1)
 
     def emptying_gain(self) -> float:
-        return emptying_gain(self.problem)
+        emptied = self.problem.emptied
+        if emptied is None:
+            return 0.0
+        # problems count the dual from the reference without these profiles: log of (with / without), which is what
+        # equation 3 of notes/duality.md changes by
+        return float(np.log1p(emptied.masses.sum() / self.problem.reference.sum()))
 
     def first_chunk(self) -> int:
         return max(1, min(_FIRST_CHUNK, _FIRST_READS // max(1, self.problem.index.size)))
@@ -106,14 +113,6 @@ class ArrayPoints:
             largest, l1 = measure_masses(problem, point.masses, sums)
             point.measured = sums, Residual(largest / problem.total, l1 / problem.total)
         return point.measured
-
-
-class TrialAtTotal(ArrayTrial):
-    """A trial whose point is scaled to the targets' total."""
-
-    def point(self) -> Iterate:
-        """Return the point, made now."""
-        return ArrayRowSpace(self.problem).at(self.before.potentials + self.step * self.direction)
 
 
 @dataclass(slots=True, eq=False)
@@ -138,6 +137,3 @@ class ArrayRowSpace(ArrayPoints):
 
     def miss(self, point: Iterate) -> FloatArray:
         return np.asarray(self.problem.targets - self._measure_point(point)[0])
-
-    def try_step(self, point: Iterate, direction: Direction, step: float) -> TrialAtTotal:
-        return TrialAtTotal(*ArrayPoints.try_step(self, point, direction, step))

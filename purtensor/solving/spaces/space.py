@@ -171,8 +171,16 @@ class Space(Protocol[P]):
         ...
 
 
-class SweepSpace(Space[P], Protocol[P]):
-    """A space that is swept by iterative proportional fitting."""
+class SearchSpace(Space[P], Protocol[P, D_contra]):
+    """A space in which steps along a direction can be evaluated."""
+
+    def try_step(self, point: P, direction: D_contra, step: float) -> Trial[P]:
+        """Return the step of this length from a point; one pass over parts on disk."""
+        ...
+
+
+class NewtonSpace(SearchSpace[P, D], Protocol[P, D]):
+    """A space that is swept by iterative proportional fitting, and solves Newton's equations."""
 
     def sweep(self, point: P, order: tuple[int, ...] | None, budget: Budget) -> Step[P]:
         """Return a step of at least one sweep, within the budget."""
@@ -184,18 +192,6 @@ class SweepSpace(Space[P], Protocol[P]):
         The last leaves what Newton's first step needs.
         """
         ...
-
-
-class SearchSpace(Space[P], Protocol[P, D_contra]):
-    """A space in which steps along a direction can be evaluated."""
-
-    def try_step(self, point: P, direction: D_contra, step: float) -> Trial[P]:
-        """Return the step of this length from a point; one pass over parts on disk."""
-        ...
-
-
-class NewtonSpace(SweepSpace[P], SearchSpace[P, D], Protocol[P, D]):
-    """A space that solves Newton's equations."""
 
     @property
     def newton_note(self) -> str:

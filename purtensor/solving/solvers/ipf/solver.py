@@ -119,7 +119,35 @@ class IPF:
 
         Without `prepare` slabs are not laid out for faster sweeps, which costs more than a few sweeps do.
         """
-        return self._step(problem, iterate, budget, few=not prepare)
+        if self.blocks is not None:
+            return self._blocks_step(problem, iterate)
+        if self.relaxation == "auto":
+            return self._tuning(problem, iterate).step(problem, iterate, budget)
+        depth = _USUAL_DEPTH if self.acceleration == "anderson" else int(self.acceleration or 0)
+        if depth and self._exponent == 1.0:
+            order = tuple(order_of(self.order, len(problem.index)).tolist())
+            accelerated = find_accelerated_sweeps(problem, iterate, order, depth)
+            if accelerated is not None:
+                return step_of(problem, accelerated, budget)
+        if runs_in_numpy():
+            most = sweeps_in_numpy(problem.index.size)
+            # state that kernels made goes on in them: the two forms do not share it
+            if _is_compiled(iterate.memory):
+                with engine(plain=False):
+                    return self.step(problem, iterate, budget, prepare=prepare)
+            # as many sweeps as compiling takes: from here on compiled ones are worth it
+            if isinstance(iterate.memory, _Sweeping) and iterate.memory.done >= most:
+                with engine(plain=False):
+                    return self.step(problem, iterate.with_memory(None), budget, prepare=prepare)
+            budget = replace(budget, iterations=min(budget.iterations, most))
+        # profiles of zero targets still count in the sums of earlier constraints (notes/ipf.md, under "Zero targets")
+        if problem.emptied is not None and is_first(problem, iterate):
+            return first_sweep(problem, problem.emptied, iterate, order_of(self.order, len(problem.index)))
+        if self.acceleration is None:
+            sweeper = self._sweeper(problem, iterate, prepare=prepare, dual_later=budget.dual_later)
+            return self._sweep(problem, iterate, budget) if sweeper is None else step_of(problem, sweeper, budget)
+        sweep = self._sweep_in_logarithms if spans_the_range(problem) else self._sweep
+        return accelerate_step(sweep, depth, problem, iterate)
 
     def sweep(self, problem: Problem, iterate: Iterate, count: int = 1) -> Iterate:
         """Return the iterate after a few sweeps, for solvers that are made of sweeps and steps of their own."""
@@ -139,37 +167,6 @@ class IPF:
             raise InvalidOptionError(f"blocks must contain each position 0 .. {count - 1} once, got {blocks!r}")
         return block_step(problem, iterate, BlockState.of(problem, blocks))
 
-    def _step(self, problem: Problem, iterate: Iterate, budget: Budget, *, few: bool) -> Step:
-        if self.blocks is not None:
-            return self._blocks_step(problem, iterate)
-        if self.relaxation == "auto":
-            return self._tuning(problem, iterate).step(problem, iterate, budget)
-        depth = _USUAL_DEPTH if self.acceleration == "anderson" else int(self.acceleration or 0)
-        if depth and self._exponent == 1.0:
-            order = tuple(order_of(self.order, len(problem.index)).tolist())
-            accelerated = find_accelerated_sweeps(problem, iterate, order, depth)
-            if accelerated is not None:
-                return step_of(problem, accelerated, budget)
-        if runs_in_numpy():
-            most = sweeps_in_numpy(problem.index.size)
-            # state that kernels made goes on in them: the two forms do not share it
-            if _is_compiled(iterate.memory):
-                with engine(plain=False):
-                    return self._step(problem, iterate, budget, few=few)
-            # as many sweeps as compiling takes: from here on compiled ones are worth it
-            if isinstance(iterate.memory, _Sweeping) and iterate.memory.done >= most:
-                with engine(plain=False):
-                    return self._step(problem, iterate.with_memory(None), budget, few=few)
-            budget = replace(budget, iterations=min(budget.iterations, most))
-        # profiles of zero targets still count in the sums of earlier constraints (notes/ipf.md, under "Zero targets")
-        if problem.emptied is not None and is_first(problem, iterate):
-            return first_sweep(problem, problem.emptied, iterate, order_of(self.order, len(problem.index)))
-        if self.acceleration is None:
-            sweeper = self._sweeper(problem, iterate, few=few, dual_later=budget.dual_later)
-            return self._sweep(problem, iterate, budget) if sweeper is None else step_of(problem, sweeper, budget)
-        sweep = self._sweep_in_logarithms if spans_the_range(problem) else self._sweep
-        return accelerate_step(sweep, depth, problem, iterate)
-
     @property
     def _exponent(self) -> float:
         """The constant relaxation; 1 for that of sweeps which are still to tune themselves."""
@@ -181,7 +178,7 @@ class IPF:
         order = tuple(order_of(self.order, len(problem.index)).tolist())
         return SelfTuning(order, lambda relaxation: IPF(order, relaxation).step)
 
-    def _sweeper(self, problem: Problem, iterate: Iterate, *, few: bool, dual_later: bool) -> Sweeper | None:
+    def _sweeper(self, problem: Problem, iterate: Iterate, *, prepare: bool, dual_later: bool) -> Sweeper | None:
         """Return the sweeps that the problem allows, or asks for, at this iterate; None for one pass per step."""
         if isinstance(iterate.memory, Sweeper):
             return iterate.memory
@@ -191,7 +188,7 @@ class IPF:
         checked = order_of(self.order, len(problem.index))
         order = tuple(checked.tolist())
         # comes before the logarithms: such a layout divides rows by their largest mass and needs none
-        two_way = None if few or self._exponent != 1.0 or runs_in_numpy() else two_way_of(problem, order)
+        two_way = None if not prepare or self._exponent != 1.0 or runs_in_numpy() else two_way_of(problem, order)
         found = None if two_way is None else TwoWaySweeps.at(problem, two_way, iterate.potentials)
         if found is not None:
             return found
@@ -199,7 +196,7 @@ class IPF:
             return InLogarithms.at(problem, checked, iterate.potentials, self._exponent)
         if self._exponent != 1.0 or runs_in_numpy():
             return None
-        crossing = None if few else crossing_of(problem, order)
+        crossing = crossing_of(problem, order) if prepare else None
         if crossing is not None:
             is_repeatable = dual_later and np.array_equal(iterate.potentials, starting_potentials(problem))
             return OnePass.at(problem, crossing, iterate.potentials, is_repeatable=is_repeatable)
