@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize_scalar
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs
 
 from purtensor._typing import FloatArray
@@ -31,6 +32,9 @@ _BASIS = 40
 
 _GROWTH_SWEEPS = 500
 _GROWTH_FLOOR = 1e-14
+
+_RELATIVE = 0.01
+"""Of the bracket of log(2 - relaxation): each further digit costs several hundred sweeps."""
 
 Eigenvalues = npt.NDArray[np.complex128]
 
@@ -155,8 +159,8 @@ def growth(sweep: LinearSweep) -> float:
 def best_relaxation_of(sweep: LinearSweep, plain: complex) -> tuple[float, float]:
     """Return the relaxation whose sweeps shrink errors fastest, and the factor by which they do.
 
-    Young's formula for two constraints (notes/rates.md, equation 5) is where the search begins; it is by golden
-    section on log(2 - relaxation).
+    Young's formula for two constraints (notes/rates.md, equation 5) is where the search begins; it is by Brent's method
+    on log(2 - relaxation).
     """
     # rounding may leave a modulus of 1 or more, of which there is no root
     modulus = min(abs(plain), 1.0 - 1e-12)
@@ -167,20 +171,8 @@ def best_relaxation_of(sweep: LinearSweep, plain: complex) -> tuple[float, float
 
     # log(2 - relaxation) is at most 0 where the relaxation is 1: plain sweeps are the end of the search
     low, high = math.log(2.0 - young) - 0.7, min(0.0, math.log(2.0 - young) + 0.9)
-    ratio = (math.sqrt(5.0) - 1.0) / 2.0
-    one, two = high - ratio * (high - low), low + ratio * (high - low)
-    at_one, at_two = radius(one), radius(two)
-    # nine steps leave 1 % of the bracket
-    for _ in range(9):
-        if at_one <= at_two:
-            high, two, at_two = two, one, at_one
-            one = high - ratio * (high - low)
-            at_one = radius(one)
-        else:
-            low, one, at_one = one, two, at_two
-            two = low + ratio * (high - low)
-            at_two = radius(two)
-    best, factor = min(((one, at_one), (two, at_two)), key=lambda pair: pair[1])
+    found = minimize_scalar(radius, bounds=(low, high), method="bounded", options={"xatol": _RELATIVE * (high - low)})
+    best, factor = float(found.x), float(found.fun)
     # no relaxation beat plain sweeps
     if factor >= abs(plain):
         return 1.0, abs(plain)
