@@ -55,7 +55,7 @@ def test_scale_by_exp__is_reference_times_exp(kernel):
 
 @both(multiply_by_exp)
 @given(st.floats(1e-323, 2.0**60), st.floats(-1300.0, 1000.0))
-def test_scaled_exp__where_exp_alone_is_out_of_range(kernel, reference, x):
+def test_multiply_by_exp__where_exp_alone_is_out_of_range(kernel, reference, x):
     with localcontext() as context:
         context.prec = DIGITS
         exact = float(Decimal(reference) * Decimal(x).exp())
@@ -66,7 +66,7 @@ def test_scaled_exp__where_exp_alone_is_out_of_range(kernel, reference, x):
 
 
 @both(multiply_by_exp)
-def test_scaled_exp__of_denormals_keeps_every_digit(kernel):
+def test_multiply_by_exp__of_denormals_keeps_every_digit(kernel):
     assert kernel(5e-324, 744.44007192138127) == pytest.approx(1.0, rel=1e-12)
     assert kernel(5e-324, 0.0) == 5e-324
     assert kernel(1.0, -745.0) == 5e-324

@@ -44,9 +44,9 @@ def sweep_in_logarithms(
 ) -> float:
     """Make one sweep: add omega log(target / sum) to the potentials `t`, row by row; return what the dual gained.
 
-    Where omega is not 1 rows choose between it and 1, and steps keep the total, as in `run_relaxed_sweeps`. `logs`,
-    shape (M,), and `largest` and `sums`, shape (D,), are overwritten. A plain step gains the divergence of its targets
-    from the sums that it finds, the total of the masses being that of the targets or not.
+    Where omega is not 1 rows choose between it and 1, and steps keep the total, as `take_relaxed_factors` has it.
+    `logs`, shape (M,), and `largest` and `sums`, shape (D,), are overwritten. A plain step gains the divergence of its
+    targets from the sums that it finds, the total of the masses being that of the targets or not.
     """
     gain = 0.0
     shift = 0.0

@@ -108,7 +108,7 @@ def plain_relaxed(arrays, omega, count):
 
 @both(run_sweeps)
 @pytest.mark.parametrize("omega", [0.5, 1.3, 1.7])
-def test_run_relaxed_sweeps__are_the_plain_ones_to_a_power(kernel, omega):
+def test_run_sweeps__relaxed_are_the_plain_ones_to_a_power(kernel, omega):
     arrays = Arrays(20)
     made, lines, masses, potentials = run(kernel, arrays, omega, 6)
     assert made == len(lines) == 6
@@ -118,7 +118,7 @@ def test_run_relaxed_sweeps__are_the_plain_ones_to_a_power(kernel, omega):
 
 
 @both(run_sweeps)
-def test_run_relaxed_sweeps__ends_within_the_tolerance_and_stays_in_the_family_over_folds(kernel):
+def test_run_sweeps__relaxed_ends_within_the_tolerance_and_stays_in_the_family_over_folds(kernel):
     arrays = Arrays(21)
     made, lines, masses, potentials = run(kernel, arrays, 1.85, 400, tolerance=1e-12, records=400)
     assert 50 < made < 400  # 1.85 is too much here: a fold lies within

@@ -9,6 +9,7 @@ import xarray as xr
 import purtensor as pt
 from purtensor._threads import VARIABLE
 from purtensor.kernels.ipf import grouped_sweeps as kernels
+from purtensor.kernels.ipf import layouts
 from purtensor.kernels.ipf.steps import COPIES
 from purtensor.kernels.simd import WIDTH
 from purtensor.problems.named import NamedProblem, marginal_targets, number_domain
@@ -104,7 +105,7 @@ def test_merged__not_where_the_sums_are_as_many_as_the_masses(monkeypatch):
     f = xr.DataArray(np.random.default_rng(0).uniform(0.5, 1.0, (800, 5, 6)), coords=axes, dims=list(axes))
     problem = build_problem(f, pt.pur(f, response="y", protected="s")).arrays
     monkeypatch.setattr(merging, "SUMS_PER_PROFILE", 0.5)
-    assert kernels.find_pattern(problem.index[0], np.empty((int(problem.offsets[1]), WIDTH), dtype=np.int32))
+    assert layouts.find_pattern(problem.index[0], np.empty((int(problem.offsets[1]), WIDTH), dtype=np.int32))
     assert merge_constraints(problem, (0, 1, 2)) is None
 
 
@@ -225,7 +226,7 @@ def test_kernels__one_pass_scales_and_adds(compiled, width):
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_find_pattern__tells_whether_the_first_of_eight_tells_the_others(compiled):
-    find = kernels.find_pattern if compiled else plain(kernels.find_pattern)
+    find = layouts.find_pattern if compiled else plain(layouts.find_pattern)
     pattern = np.empty((4, WIDTH), dtype=np.int32)
     eight = [[0, 1, 0, 1, 2, 3, 2, 3], [2, 2, 2, 2, 2, 2, 2, 2]]
     row = np.array([*eight[0], *eight[1], *eight[0]], dtype=np.uint8)
@@ -237,7 +238,7 @@ def test_find_pattern__tells_whether_the_first_of_eight_tells_the_others(compile
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_join_codes__numbers_the_pairs_that_occur(compiled):
-    join = kernels.join_codes if compiled else plain(kernels.join_codes)
+    join = layouts.join_codes if compiled else plain(layouts.join_codes)
     joint, code = np.array([2, 0, 1, 2, 0], dtype=np.int32), np.array([1, 1, 0, 0, 1], dtype=np.uint8)
     number = np.empty(6, dtype=np.int32)
     assert join(joint, 3, code, 2, 4, number) == 4
