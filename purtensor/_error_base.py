@@ -39,7 +39,7 @@ _PLACE = re.compile(
 
 
 def read_facts(message: str) -> dict[str, str]:
-    """Return which of `where`, `expected`, `got` and `hint` a message tells, in its own words.
+    """Return which of `where`, `expected`, `got` and `hint` a message has, in its own words.
 
     Messages say what came, what was wanted and what to do, in clauses, or "... must be ..., got ...".
 
@@ -50,6 +50,7 @@ def read_facts(message: str) -> dict[str, str]:
     >>> read_facts("column 'age' is text; numbers are needed: give bins")
     {'where': "column 'age'", 'hint': 'give bins', 'expected': 'numbers are needed', 'got': "column 'age' is text"}
     """
+    # the form "... must be ..., got ..." says all three; other messages are read clause by clause
     found = {}
     must, place, to_do = _MUST.match(message), _PLACE.search(message), _TO_DO.search(message)
     if must is not None and must["itself"]:
@@ -62,6 +63,7 @@ def read_facts(message: str) -> dict[str, str]:
         found["hint"] = to_do["hint"]
     said = message if to_do is None else message[: to_do.start()] or message
     clauses = [clause.strip() for clause in re.split(r"[;:] |,? but |, got |\n", said) if clause.strip()]
+    # of several clauses the first that requires something is what was expected, the first other one what came
     needed = next((clause for clause in clauses if _NEED.search(clause)), None)
     if needed is not None:
         found.setdefault("expected", needed)
@@ -104,9 +106,9 @@ class PurtensorError(Exception):
             if fact is not None:
                 setattr(self, name, fact)
         # what the raiser knows goes before what its message says, and that before what holds for the class
-        for name, told in read_facts(str(args[0])).items() if args else ():
+        for name, fact in read_facts(str(args[0])).items() if args else ():
             if facts.get(name) is None:
-                setattr(self, name, told)
+                setattr(self, name, fact)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -126,8 +128,8 @@ class PurtensorError(Exception):
         >>> try:
         ...     pt.tabulate({"sex": ["f", "m"]}, "gender")
         ... except pt.PurtensorError as error:
-        ...     told = error.facts()
-        >>> told["error"], told["code"], told["got"], told["expected"]
+        ...     facts = error.facts()
+        >>> facts["error"], facts["code"], facts["got"], facts["expected"]
         ('UnknownAttributeError', 'unknown-attribute', 'gender', ['sex'])
         """
         where = self.where or getattr(self, "filename", None) or _find_called(self.__traceback__)
@@ -159,6 +161,7 @@ def _plain(fact: object) -> Any:
     """Return a fact as what JSON has: numbers, text, lists of these; anything else as it is written."""
     if fact is None or isinstance(fact, str | bool | int | float):
         return fact
+    # text is iterable too, and was returned above
     if isinstance(fact, Iterable):
         return [_plain(item) for item in fact]
     return str(fact)

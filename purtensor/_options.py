@@ -43,6 +43,7 @@ def check_name(what: str, value: object) -> None:
 def items_of(value: object) -> list[Any] | None:
     """Return what an iterable has, None where it has no items: numbers, and arrays without an axis."""
     try:
+        # text gives its letters: callers that take a single name test for it first
         return list(value)  # type: ignore[call-overload, no-any-return]
     except TypeError:
         return None
@@ -76,6 +77,7 @@ def name_and_options(text: str) -> tuple[str, dict[str, Any]]:
     >>> name_and_options("ipf(order=(2, 0, 1), acceleration='anderson')")
     ('ipf', {'order': (2, 0, 1), 'acceleration': 'anderson'})
     """
+    # literal_eval and no eval: the text may come from a command line
     if re.fullmatch(r"[\w.-]+", text):
         return text, {}
     try:

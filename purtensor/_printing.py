@@ -125,9 +125,11 @@ def near_name(name: Hashable, known: Iterable[Hashable]) -> str | None:
             return (
                 f"did you mean {other!r}" + (f" ({type(other).__name__})" if not isinstance(other, str) else "") + "?"
             )
+    # names of up to two letters begin too many others
     begun = [other for other in known if len(str(name)) > 2 and str(other).lower().startswith(str(name).lower())]
     if len(begun) == 1:
         return f"did you mean {begun[0]!r}?"
+    # bins such as 30-45 and [30, 45) have the same numbers
     numbers = _NUMBERS.findall(str(name))
     same = [other for other in known if len(numbers) > 1 and _NUMBERS.findall(str(other)) == numbers]
     if len(same) == 1:  # bins that are spelt another way

@@ -64,6 +64,7 @@ def _first(labels: list[Hashable], spell: Callable[[Hashable], str]) -> str:
 
 def _spell(label: Hashable) -> str:
     """Return a label as Python spells numbers and text, anything else in quotes."""
+    # numpy 2 would print np.int64(1)
     plain = label.item() if hasattr(label, "item") else label  # of numpy's numbers
     return repr(plain) if isinstance(plain, str | int | float) else repr(str(plain))
 
@@ -117,11 +118,11 @@ class UnknownCategoryError(_KeyedError):
 
     @classmethod
     def among(
-        cls, label: Hashable, attribute: Hashable, categories: Iterable[Hashable], told: str = ""
+        cls, label: Hashable, attribute: Hashable, categories: Iterable[Hashable], detail: str = ""
     ) -> UnknownCategoryError:
-        """Return the error for a `label` that an attribute with these categories lacks, and what else is told of it."""
+        """Return the error for a `label` that an attribute with these categories lacks, and a detail about it."""
         known = list(categories)
-        besides = f", {told}" if told else ""
+        besides = f", {detail}" if detail else ""
         text = f"no category {label!r} in attribute {attribute!r}{besides}; it has {_first(known, repr)}"
         return cls._of(text, label, attribute, known)
 
@@ -147,8 +148,8 @@ class InvalidOptionError(PurtensorError, ValueError):
     hint = "change the option that the message names"
 
     @classmethod
-    def among(cls, what: str, value: object, known: Iterable[Hashable], told: str = "") -> InvalidOptionError:
-        """Return the error for a `value` that is none of the words `known`; `told` is the sentence, made unless given.
+    def among(cls, what: str, value: object, known: Iterable[Hashable], sentence: str = "") -> InvalidOptionError:
+        """Return the error for a `value` that is none of the words `known`, with this sentence or one made of them.
 
         Examples
         --------
@@ -157,8 +158,8 @@ class InvalidOptionError(PurtensorError, ValueError):
         """
         words = list(known)
         hint = near_name(value, words) if isinstance(value, str) else None
-        sentence = told or f"no {what} {value!r}; there are {', '.join(map(str, words))}"
-        return cls(f"{sentence}{f'; {hint}' if hint else ''}", where=what, expected=words, got=value, hint=hint)
+        text = sentence or f"no {what} {value!r}; there are {', '.join(map(str, words))}"
+        return cls(f"{text}{f'; {hint}' if hint else ''}", where=what, expected=words, got=value, hint=hint)
 
 
 class InconsistentTargetsError(PurtensorError, ValueError):
@@ -183,6 +184,7 @@ class InfeasibleError(PurtensorError, ValueError):
     def __init__(self, message: str, diagnosis: Any = None, **facts: object) -> None:
         super().__init__(message, **facts)
         self.diagnosis = diagnosis
+        # kept apart, so that callers can replace it by advice of their own
         self._advice = str(facts.get("hint") or "")
 
     @property

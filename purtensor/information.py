@@ -153,6 +153,7 @@ def pythagorean_defect(p: Table | StoredTable, projection: HasReference) -> floa
         raise InvalidOptionError(
             f"projection must be the result of purtensor.project, got {type(projection).__qualname__}"
         )
+    # the profiles of all three, batch by batch: memory is bounded for tables on disk
     reads = [Read(projection.table), Read(projection.reference), Read(p)]
     of_table, of_reference, of_p = (read.total() for read in reads)
     domain, sums, excluded = reads[0].domain, [], False

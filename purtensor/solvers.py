@@ -233,6 +233,7 @@ def hessian(problem: Problem, masses: FloatArray) -> sparse.csr_array:
     True
     """
     weights = _check("masses", masses, len(problem.reference))
+    # each profile is a column with a 1 in its row of every constraint
     constraints, profiles = problem.index.shape
     rows = (problem.index.astype(np.int64) + problem.offsets[:-1, None]).T.reshape(-1)
     begins = np.arange(profiles + 1) * constraints

@@ -26,6 +26,7 @@ def array_table(values: Any) -> Table:
         It has no axis, or holds no numbers.
     """
     array = _unmask(values, "the table")
+    # complex numbers, text, dates and objects are refused, booleans count as 0 and 1
     if array.ndim == 0 or array.dtype.kind not in "buif":
         raise InvalidTableError(f"the table must be an array of numbers with at least one axis, got {values!r:.60}")
     return dense_table(_domain(range(array.ndim), array.shape), array)
@@ -75,6 +76,7 @@ def fit_array(
         answer: FloatArray = after.values.copy()  # who changes it does not change the projection
         return answer
     ratio = np.divide(after.values, before.values, out=np.zeros(before.shape), where=before.values > 0)
+    # axes of length 1 for what was summed out, so that the ratio is broadcast along them
     places = tuple(slice(None) if name in before.dims else None for name in table.dims)
     scaled: FloatArray = table.values * ratio[places]
     return scaled

@@ -57,6 +57,7 @@ def frame_table(frame: pd.DataFrame, columns: Sequence[Any], weight: Any) -> Fra
     for name in (*columns, weight):
         if name not in frame.columns:
             raise UnknownAttributeError.among(name, frame.columns, "the data frame")
+        # what pandas returns for a name that occurs twice
         if isinstance(frame[name], pd.DataFrame):
             raise InvalidTableError(f"the data frame has two columns {name!r}; rename or drop one of them")
 
@@ -125,6 +126,7 @@ def _require_listed(index: pd.Index[Any], names: Sequence[Any], table: FrameTabl
     support = table.table.indexes["profile"][table.table.values > 0]
     needed = support.droplevel([level for level in support.names if level not in set(map(str, names))])
     needed = (needed.reorder_levels(list(map(str, names))) if needed.nlevels > 1 else needed).unique()
+    # rows that a target does not list would keep their weights unnoticed
     lost = needed[~needed.isin(index)]
     if len(lost):
         listed = ", ".join(map(str, names))

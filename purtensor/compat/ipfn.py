@@ -133,6 +133,7 @@ class ipfn:  # noqa: N801 - the name that users know
         return fitted
 
     def _project(self, reference: Table, targets: list[Marginal]) -> Table:
+        # ipfn judges relative misses of each target, `project` misses as shares of the total
         smallest = min(float(target.coded.values.min()) / target.total for target in targets)
         tolerance = max(min(_TOLERANCE, self.conv_rate * smallest), _LEAST_TOLERANCE)
         try:
@@ -149,6 +150,7 @@ class ipfn:  # noqa: N801 - the name that users know
     def _misses(projection: Projection) -> pd.DataFrame:
         trace = projection.trace
         made = trace["iteration"].values
+        # row 0 is the table before any iteration
         misses = pd.DataFrame({"iteration": made, "conv": trace["residual"].values})
         misses = misses[made > 0]
         return misses.assign(iteration=misses["iteration"] - 1).set_index("iteration")  # ipfn counts from 0

@@ -157,5 +157,6 @@ def _project(
 def _largest_miss(fitted: FloatArray, target: Marginal) -> float:
     axes = [int(name.removeprefix("axis ")) for name in target.scope]
     others = tuple(axis for axis in range(fitted.ndim) if axis not in axes)
+    # a sum has its axes in ascending order, a target in the order of `target_list`
     sums = np.transpose(fitted.sum(axis=others), np.argsort(np.argsort(axes)))
     return float(np.abs(sums - target.target.values).max())

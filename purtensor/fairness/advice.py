@@ -89,6 +89,7 @@ def advise(f: Table, *, response: str, protected: Attributes) -> Advice:
     (('height',), ('height',), 0.0652)
     """
     roles = roles_of(f, response, protected)
+    # judged alone, for a set is infeasible as soon as one of its predictors is
     alone = proxies(f, response=response, protected=protected, largest=1)
     impossible = alone[alone["verdict"] == str(Verdict.INFEASIBLE)]
     culprits = tuple(impossible["predictors"])
@@ -108,6 +109,7 @@ def _leave_out(f: Table, roles: Roles, culprits: tuple[str, ...]) -> ParityCost 
     """Return the cost of parity with the predictors that stay, all culprits left out; None where a few do not help."""
     kept = tuple(name for name in roles.unprotected if name not in culprits)
     cost = cost_of_parity(f, roles, kept) if culprits else None
+    # greedy: the predictor without which parity is missed least, until the conditions can be met
     for _ in range(_MOST_LEFT_OUT):
         if not kept or (cost is not None and cost.kl < math.inf):
             break

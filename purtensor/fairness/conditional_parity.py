@@ -73,6 +73,7 @@ def parity_of_free_rates(coded: CodedTable, roles: Roles, given: tuple[str, ...]
     values = np.where(row == column, 1.0, 0.0) - pairs.share[row]
     dimension = "row" if "row" not in pairs.domain.attributes else "row of parity"
     coefficients = _by_rows(pairs, labels, dimension, row, column, values)
+    # the denominators of rates: f(s, t), summed over the responses
     base_row, base_column = _join(pairs.st, pairs.st)
     base = _by_rows(pairs, labels, dimension, base_row, base_column, np.ones(len(base_row)))
     target = xr.DataArray(np.zeros(len(labels)), dims=dimension, coords={dimension: labels})

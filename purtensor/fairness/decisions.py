@@ -197,6 +197,7 @@ def check_rates(rate: Mapping[Any, float], domain: Domain, response: str) -> Flo
 
 def _lay_out(template: Table, joint: ResponseTable, masses: FloatArray) -> Table:
     """Return masses, shape (profiles, responses), as a table in the layout and the attribute order of another."""
+    # a decision that nobody gets is no profile
     row, y = np.nonzero(masses)
     columns = dict(zip(joint.domain.attributes, (y, *(code[row] for code in joint.profiles)), strict=True))
     domain = domain_of(template)

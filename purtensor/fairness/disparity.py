@@ -155,6 +155,7 @@ def _compare(
     roles = roles_of(p, response, protected)
     groups = ResponseTable.of(p, roles.response, roles.protected)
     base = groups.row_of(reference)
+    # responses without mass have no conditional to compare
     y = np.flatnonzero(groups.masses.any(axis=0))
     rates = groups.rates[:, y]
     compared = compare(rates, rates[base])
@@ -179,6 +180,7 @@ def _lay_out(groups: ResponseTable, y: IntArray, compared: FloatArray, name: str
     """Return compared conditionals, shape (groups, responses), as a table over the categories that occur."""
     pairs = (np.repeat(y, len(compared)), *(np.tile(code, len(y)) for code in groups.profiles))
     categories, codes = [], []
+    # the domain of the result has the categories that occur, in their order
     for index, column in zip(groups.domain.categories, pairs, strict=True):
         present, local = np.unique(column, return_inverse=True)
         categories.append(index[present])

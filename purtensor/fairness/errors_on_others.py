@@ -92,6 +92,7 @@ def errors_on_others(
     base = find_profile(domain.select(roles.protected), groups, reference)
     # where q has the predictor profiles of the people, or -1
     at, count = lookup(known, theirs), len(groups[0])
+    # `size` may differ from the total of the table, which may be shares
     responses, scale = np.unique(y), float(total) / others.total
     found = np.zeros((len(responses), count))
     for row, code in enumerate(responses):
@@ -141,6 +142,7 @@ def _predict(
     # unseen profiles are predicted by q(y), as predict does with unseen="marginal"
     given = np.where(seen, conditional[at], whole)
     value = float(weights @ given)
+    # d value / d q at a profile of place k: t(k) / q(k) (1{y} - q(y | k))
     share = np.bincount(at[seen], weights[seen], len(of_place)) / of_place
     gradient = share[place] * (is_y - conditional[place])
     # q(y) varies, too, in what is predicted of the unseen

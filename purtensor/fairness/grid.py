@@ -91,6 +91,7 @@ def roles_beside(f: Table, response: str, protected: Attributes, names: Sequence
     """
     roles = roles_of(f, response, protected)
     taken = [name for name in (roles.response, *roles.protected) if name in (*names, RATIO)]
+    # the dataset would have two variables of this name
     if taken:
         raise InvalidOptionError(f"the result has a variable of the name {taken[0]!r}: rename that attribute")
     return roles
@@ -118,8 +119,10 @@ def dataset_along(
         name: (dimension, np.asarray(values), {"long_name": meaning}) for name, (values, meaning) in numbers.items()
     }
     result = xr.Dataset(data, coords={dimension: (dimension, np.asarray(steps, dtype=np.float64))})
+    # where there is no distribution: the labels of f without numbers
     empty = _ratios(f, roles, reference) * np.nan
     ratios = [empty if table is None else _ratios(table, roles, reference) for table in tables]
+    # projections may lack responses or groups that lost all mass: outer join, NaN there
     stacked = xr.concat(ratios, dim=dimension, join="outer", coords="minimal", compat="override")
     stacked.attrs = {
         "long_name": f"p({roles.response} | group) / p({roles.response} | {describe_profile(domain, codes)})"

@@ -76,6 +76,7 @@ def predict(
     if not isinstance(q, StoredTable) and not isinstance(test, StoredTable):
         return _predict_in_memory(q, test, response, unseen)
     predictors = _predictors(Read(q).domain, Read(test).domain, response)
+    # q(y) is of all of q; a share of its profiles has another one
     responses = marginal(q, response) if unseen == "marginal" else None
     if isinstance(test, StoredTable):
         shares = _read_shares(q, test, predictors)
@@ -91,6 +92,7 @@ def _predict_in_memory(q: Table, test: Table, response: str, unseen: str, respon
     pairing = _pair(model, population, predictors)
     if unseen == "raise" and pairing.unseen.any():
         _refuse(pairing, model)
+    # what is unseen and neither refused nor predicted is dropped
     codes, values = _predict_known(model, pairing, response)
     if unseen == "marginal":
         extra_codes, extra = _predict_unseen(model if responses is None else encode(responses), pairing, response)
@@ -245,6 +247,7 @@ def _read_share(read: Read, onto: Domain, predictors: Sequence[str], passes: int
 
 def _write_prediction(pieces: Iterator[Table], test: StoredTable) -> StoredTable:
     """Return the predictions for shares of a population as one stored table, in its workspace."""
+    # the domain is known from the first share, which is therefore computed before the store is opened
     test.workspace.mkdir(parents=True, exist_ok=True)
     writer: TableWriter | None = None
     try:
@@ -258,6 +261,7 @@ def _write_prediction(pieces: Iterator[Table], test: StoredTable) -> StoredTable
             raise AssertionError("unreachable: an empty population is refused before")
         return writer.close()
     except BaseException:
+        # Ctrl-C too leaves no half-written table
         if writer is not None:
             writer.abandon()
         raise

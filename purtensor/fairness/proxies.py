@@ -102,6 +102,7 @@ def _costs_of_sets(f: Table, roles: Roles, most: int) -> Iterator[ParityCost]:
     for name in roles.unprotected:
         yield cost_of_parity(f, roles, (name,))
     pairs = []
+    # pairs are complete, larger sets greedy: adding a predictor never decreases the cost
     for pair in itertools.combinations(roles.unprotected, 2) if most > 1 else ():
         pairs.append(cost_of_parity(f, roles, pair))
         yield pairs[-1]
@@ -144,7 +145,7 @@ class ParityCost:
     smallest_violation
         The least sum of |p(y, s) - f(y) f(s)| that keeps utility and realism, total mass 1.
     kl
-        The divergence of the projection in nats; inf where there is none.
+        The divergence of the projection in nats; inf where no distribution meets the conditions.
     """
 
     names: tuple[str, ...]
@@ -155,11 +156,13 @@ class ParityCost:
     @property
     def rank(self) -> tuple[float, float, int]:
         """What sorts the worst first; among equals, to rounding, the smaller set."""
+        # rounded, so that the solver's last digits do not decide between equals
         return -round(self.smallest_violation, _DIGITS), -round(self.kl, _DIGITS), len(self.names)
 
 
 def cost_of_parity(f: Table, roles: Roles, names: tuple[str, ...]) -> ParityCost:
     """Return the cost of parity with these predictors, the others summed out."""
+    # the conditions are those of the smaller table: utility and realism concern its predictors alone
     part = marginal(f, [roles.response, *roles.protected, *names])
     conditions = pur(part, response=roles.response, protected=roles.protected)
     diagnosis = diagnose(part, conditions)

@@ -157,6 +157,7 @@ def pur(
     roles = roles_of(f, response, protected)
     scopes = {"U": (roles.response, *roles.unprotected), "R": (*roles.protected, *roles.unprotected)}
     if isinstance(f, StoredTable):
+        # parity is small; the other two may be as large as f, and are summed where they are needed
         found = [
             parity(f, response=response, protected=protected) if letter == "P" else StoredMarginal(f, scopes[letter])
             for letter in conditions

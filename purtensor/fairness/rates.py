@@ -95,6 +95,7 @@ def log_loss(q: Table, data: Table, *, response: str) -> float:
     0.6277
     """
     chances, counted = _chances(q, data, response)
+    # a probability of 0 is an infinite loss, not a fault
     with np.errstate(divide="ignore"):
         return float(-(counted @ np.log(chances)) / counted.sum())
 
@@ -103,10 +104,12 @@ def _chances(rule: Table, data: Table, response: str) -> tuple[FloatArray, Float
     """Return q(y | s, x) of each profile that the data have people in, and how many these are."""
     if response not in (attributes := domain_of(data).attributes):
         raise UnknownAttributeError.among(response, attributes, "the data")
-    told = predict(rule, data, response=response, unseen="marginal")
-    names = list(domain_of(told).attributes)
+    # people whose profile the rule does not know get its overall rates
+    rule_on_data = predict(rule, data, response=response, unseen="marginal")
+    names = list(domain_of(rule_on_data).attributes)
     counted = marginal(data, names).to_series()
+    # the prediction has as many people per profile as the data: dividing by them leaves the conditional
     people = counted.groupby([name for name in names if name != response], observed=True).transform("sum")
     chosen = (counted > 0).to_numpy()
-    right = marginal(told, names).to_series().reindex(counted.index[chosen], fill_value=0.0)
+    right = marginal(rule_on_data, names).to_series().reindex(counted.index[chosen], fill_value=0.0)
     return np.asarray(right / people[chosen]), np.asarray(counted[chosen])

@@ -15,7 +15,7 @@ from purtensor.solving.termination import Termination
 _TOLERANCE = 1e-10
 _MOST_ITERATIONS = 500
 _MET = 1e-13
-"""So many nats may be lost by the rest of a slack."""
+"""The largest loss in nats by the unused rest of a slack."""
 
 _MOST_TRIALS = 60
 # strengths from e^-30 to e^30 nats are tried
@@ -128,7 +128,7 @@ class Slacks:
 
 
 def _newton(found: AtStrength, excess: float) -> float:
-    """Return the logarithm of the strength that Newton's step leads to, NaN where there is none."""
+    """Return the logarithm of the strength that Newton's step leads to, NaN where it leads below 0."""
     strength = found.strength - excess / found.missed_rise if found.missed_rise < 0.0 else 0.0
     return math.log(strength) if strength > 0.0 else math.nan
 

@@ -26,7 +26,7 @@ from purtensor.tables.coded import domain_of, encode
 from purtensor.tables.regularize import empirical, regularize, uniform
 
 _TOLERANCE = 1e-8
-"""Of the fits that are compared: their losses then agree in more digits than the folds tell."""
+"""Of the fits that are compared: the noise of the folds is far larger."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -128,6 +128,7 @@ def smooth(
         raise InvalidOptionError(f"seed must be a non-negative integer, got {seed!r}")
     parts = _split_folds(counts, folds, seed)
     rows = []
+    # the same folds for every candidate, so that their differences have less noise than their losses
     for order, strength in candidates:
         losses = [_loss(counts - part, part, roles, conditions, order, strength) for part in parts]
         # as if folds were independent; they share their learning sets, so that this is a rough guide
@@ -145,6 +146,7 @@ def smooth(
 
 def smooth_counts(counts: Table, roles: Roles, order: int | None, strength: float) -> Table:
     """Return f(s, x) of counts times g(y | s, x), the log-linear model of an order of the regularised counts."""
+    # only observed predictor profiles get pseudo-counts, each for every response
     g = regularize(counts, strength, response=roles.response)
     predictors = (*roles.protected, *roles.unprotected)
     if order is not None and order < len(predictors):
@@ -161,6 +163,7 @@ def _loss(learned: Table, left_out: Table, roles: Roles, conditions: str, order:
     try:
         q = project(f, constraints, tolerance=_TOLERANCE, certificate=False).table
     except InfeasibleError:
+        # never chosen, but listed among the candidates
         return float("inf")
     return log_loss(q, left_out, response=roles.response)
 

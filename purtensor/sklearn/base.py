@@ -102,6 +102,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
             fit_column(name, column.filter(counted.tolist()), self.bins, weights[counted])
             for name, column in zip(names, columns, strict=True)
         )
+        # rows of weight 0 are coded too, -1 where only they have the category: their weights are asked for
         codes = [response, *codes_of(self.columns_, columns)]
         counts = self._counts([code[counted] for code in codes], weights[counted])
         # regularize would take such counts for probabilities
@@ -125,6 +126,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _project(self, f: Table) -> Projection:
         constraints = pur(f, response=self.response_, protected=self.protected_, conditions=self.conditions)
+        # the targets are those of f in any case
         start = uniform(f) if self.reference == "uniform" else f
         try:
             with interrupting():  # else a search over parameters would take it for a fit that failed, and continue
@@ -173,6 +175,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         return place
 
     def _find_protected(self, names: list[str]) -> tuple[str, ...]:
+        # a text is one name, not the names of its letters
         several = None if isinstance(self.protected, str) else items_of(self.protected)
         wanted = [self.protected] if several is None else several
         if self.protected is None or len(wanted) == 0:

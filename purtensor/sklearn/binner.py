@@ -171,6 +171,7 @@ class Binner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ig
         for name, column in zip(names, columns, strict=True):
             if name in self.edges_:
                 labels = np.array(self.categories_[name], dtype=object)[self._codes(name, column)].tolist()
+                # other libraries get the labels as text
                 enum = nw.Enum(self.categories_[name]) if "polars" in str(backend).lower() else nw.String()
                 fields.append(nw.new_series(name, labels, enum, backend=backend))
             else:

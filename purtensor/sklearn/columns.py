@@ -110,6 +110,7 @@ def open_columns(
             for name in attribute_names(frame.columns):
                 check_attribute(name, pd.Index([]))
             return list(frame.columns), [frame[name] for name in frame.columns]
+        # as scikit-learn, which has no feature_names_in_ for such frames
         positions = [f"x{i}" for i in range(len(frame.columns))]
         return positions, [frame[:, i] for i in range(len(frame.columns))]
     finite = "allow-nan" if allow_missing else True
@@ -163,7 +164,7 @@ def check_weights(sample_weight: Any, rows: int) -> FloatArray:
 
 
 def is_numeric(values: nw.Series[Any]) -> bool:
-    """Return whether a column has numbers: truth values and categoricals are none."""
+    """Return whether a column has numbers: not truth values or categoricals."""
     return bool(values.dtype.is_numeric())
 
 
@@ -180,6 +181,7 @@ def has_fractions(values: FloatArray) -> bool:
 
 def refuse_missing(name: str, values: nw.Series[Any]) -> None:
     """Refuse a column with missing or infinite values, in scikit-learn's words."""
+    # scikit-learn's own check would turn the columns into an array of one type
     bad = values.is_null().to_numpy()
     if is_numeric(values):
         bad = bad | ~np.isfinite(numbers(values))

@@ -130,6 +130,7 @@ def _gather(X: Any, sources: list[IntArray]) -> Any:
 
 
 def _gather_response(y: Any, rows: IntArray) -> Any:
+    # pandas keeps its extension types by take; the rows are new, so the index is too
     if isinstance(y, pd.Series | pd.DataFrame):
         return y.take(rows).reset_index(drop=True)
     native = nw.from_native(y, series_only=True, pass_through=True)

@@ -50,6 +50,7 @@ class PURReweigher(ProjectingEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Project the table of the training rows and weigh them; errors as in `PURClassifier.fit`."""
         codes, given = self._fit_rows(X, y, sample_weight)
+        # a projection has the layout of its reference: the same positions
         coded = encode(self.table_)
         q = self.projection_.table.values[coded.positions]
         self._profiles = coded.codes
