@@ -11,7 +11,7 @@ from typing import Any
 import purtensor as pt
 from purtensor._typing import Table
 from purtensor.cli.output import NETCDF
-from purtensor.cli.records import Columns, columns_asked, read_counts, text_options
+from purtensor.cli.records import counts_of, read_counts, text_options
 from purtensor.fairness.advice import Advice, advise
 from purtensor.fairness.smoothing import Smoothed, smooth
 from purtensor.records.bins import Bins, bins_in
@@ -74,13 +74,9 @@ def read_all_counts(arguments: argparse.Namespace) -> Table:
     PurtensorError
         Naming what does not fit.
     """
-    return read_counts(arguments.file, _columns(arguments))
-
-
-def _columns(arguments: argparse.Namespace) -> Columns:
-    protected, unprotected = tuple(arguments.protected), arguments.unprotected
-    named = None if unprotected is None else (arguments.response, *protected, *unprotected)
-    return columns_asked(arguments, named, (arguments.response, *protected))
+    roles = (arguments.response, *arguments.protected)
+    named = None if arguments.unprotected is None else (*roles, *arguments.unprotected)
+    return counts_of(arguments.file, arguments, named)
 
 
 def _reference(name: str, f: Table, text: dict[str, Any]) -> Table:
@@ -96,9 +92,9 @@ def _reference(name: str, f: Table, text: dict[str, Any]) -> Table:
     attributes = encode(f).domain.attributes
     opened = open_records(path, **text)
     names = opened.names if isinstance(opened, RecordFiles) else tuple(opened.columns)
-    asked = Columns(attributes, _PROBABILITY if _PROBABILITY in names else None, bins=_same_bins(f, opened), text=text)
+    weights = _PROBABILITY if _PROBABILITY in names else None
     try:
-        return read_counts(path, asked)
+        return read_counts(path, attributes, weights=weights, bins=_same_bins(f, opened), text=text)
     except pt.InvalidTableError as error:
         if error.code != "missing-values":
             raise

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,19 @@ from purtensor.records.files import RecordFiles, open_records
 from purtensor.records.tabulate import COUNT
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Which columns of a file to use, and how.
+def read_counts(
+    path: Path | str,
+    attributes: tuple[str, ...] | None = None,
+    *,
+    weights: str | None = None,
+    missing: str = "raise",
+    required: Sequence[str] = (),
+    bins: Mapping[str, BinSpec] = MappingProxyType({}),
+    text: Mapping[str, Any] = MappingProxyType({}),
+) -> Table:
+    """Return the counts in a file of records or of counts.
 
-    Attributes
+    Parameters
     ----------
     attributes
         The columns to tabulate; all but the weights when None.
@@ -34,18 +42,6 @@ class Columns:
         Columns that must be there, whichever are tabulated.
     text
         What is known of text, as `open_records` takes it.
-    """
-
-    attributes: tuple[str, ...] | None = None
-    weights: str | None = None
-    missing: str = "raise"
-    required: tuple[str, ...] = ()
-    bins: Mapping[str, BinSpec] = field(default_factory=dict)
-    text: Mapping[str, Any] = field(default_factory=dict)
-
-
-def read_counts(path: Path | str, columns: Columns) -> Table:
-    """Return the counts in a file of records or of counts.
 
     Raises
     ------
@@ -56,17 +52,17 @@ def read_counts(path: Path | str, columns: Columns) -> Table:
     UnknownAttributeError
         A column that the file does not have.
     """
-    records = open_records(path, **columns.text)
+    records = open_records(path, **text)
     names = [str(name) for name in (records.names if isinstance(records, RecordFiles) else records.columns)]
-    weights = weight_column(names, columns.weights, Path(path).name)
-    for name in (*columns.required, *(columns.attributes or ()), *columns.bins, *([weights] if weights else [])):
+    weights = weight_column(names, weights, Path(path).name)
+    for name in (*required, *(attributes or ()), *bins, *([weights] if weights else [])):
         if name not in names:
             raise pt.UnknownAttributeError.among(name, names, where=Path(path).name)
-    return pt.tabulate(records, columns.attributes, weights=weights, missing=columns.missing, bins=columns.bins)
+    return pt.tabulate(records, attributes, weights=weights, missing=missing, bins=bins)
 
 
-def counts_of(path: Path, arguments: argparse.Namespace) -> Table:
-    """Return the counts in a file of records whose roles were typed.
+def counts_of(path: Path, arguments: argparse.Namespace, attributes: tuple[str, ...] | None = None) -> Table:
+    """Return the counts in a file of records as the words ask, in which response and protected attributes are named.
 
     Raises
     ------
@@ -79,7 +75,15 @@ def counts_of(path: Path, arguments: argparse.Namespace) -> Table:
         raise pt.InvalidOptionError(
             f"{path} contains records: name the response and the protected attributes with --response and --protected"
         )
-    return read_counts(path, columns_asked(arguments, None, (arguments.response, *arguments.protected)))
+    return read_counts(
+        path,
+        attributes,
+        weights=arguments.weights,
+        missing=arguments.missing,
+        required=(arguments.response, *arguments.protected),
+        bins=bins_typed(arguments.bins),
+        text=text_options(arguments),
+    )
 
 
 def read_frame(path: Path | str, arguments: argparse.Namespace, counted: Sequence[str] | None = None) -> pd.DataFrame:
@@ -105,15 +109,6 @@ def text_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "missing_values": arguments.missing_values,
         "not_missing": arguments.not_missing,
     }
-
-
-def columns_asked(
-    arguments: argparse.Namespace, attributes: tuple[str, ...] | None, required: tuple[str, ...]
-) -> Columns:
-    """Return which columns the words ask for, and how they are read."""
-    return Columns(
-        attributes, arguments.weights, arguments.missing, required, bins_typed(arguments.bins), text_options(arguments)
-    )
 
 
 def bins_typed(words: Sequence[str]) -> dict[str, BinSpec]:

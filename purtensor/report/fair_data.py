@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -15,12 +14,13 @@ import pandas as pd
 from purtensor._typing import Table
 from purtensor.errors import PurtensorError
 from purtensor.fairness.disparity import disparity_ratio
+from purtensor.fairness.pur import realism
 from purtensor.inference.delta_method import standard_errors
+from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.projection.verify import verify
 from purtensor.report.page import Exhibit, Part, Report
 from purtensor.tables.coded import encode
-from purtensor.tables.layouts import to_dense
 from purtensor.tables.marginal import marginal
 
 _PACKAGES = ("purtensor", "numpy", "scipy")
@@ -55,45 +55,35 @@ def disparities(
     names = list(protected)
     groups, answers = encode(marginal(f, names)), encode(marginal(f, response))
     largest = groups.label(int(np.argmax(groups.values)))
-    reference = dict(zip(names, largest, strict=True))
-    before, after = (
-        disparity_ratio(table, response=response, protected=names, reference=reference) for table in (f, result.table)
-    )
-    joint = marginal(f, [*names, response])
-    deviations, size = None, f.attrs.get("total", math.nan)
-    if not float(size).is_integer():
-        message = "No standard errors: the counts are sums of weights."
-    else:
+    compared: dict[str, Any] = {
+        "response": response,
+        "protected": names,
+        "reference": dict(zip(names, largest, strict=True)),
+    }
+    found = {"before": disparity_ratio(f, **compared), "after": disparity_ratio(result.table, **compared)}
+    message, size = "No standard errors: the counts are sums of weights.", float(f.attrs.get("total", math.nan))
+    if size.is_integer():
         message = "Standard errors take the data for a sample of independent people, to first order."
+        # f is the projection of itself onto any of its marginals
+        itself = project(f, realism(f, response=response, protected=names), certificate=False)
+        found["se before"] = standard_errors(itself, size=int(size)).disparity_ratio(**compared)
         try:
-            errors = standard_errors(result, size=int(size), data=f)
-            deviations = errors.disparity_ratio(response=response, protected=names, reference=reference)
+            found["se after"] = standard_errors(result, size=int(size), data=f).disparity_ratio(**compared)
         except PurtensorError as error:
             message += f" None after: {error}."
-    rows = []
-    for group, answer in itertools.product(range(len(groups.values)), range(len(answers.values))):
-        label, (outcome,) = groups.label(group), answers.label(answer)
-        if label == largest:
-            continue
-        at = {response: outcome, **dict(zip(names, label, strict=True))}
-        ratio = float(before.sel(at).item())
-        row = {"group": ", ".join(map(str, label)), response: str(outcome), "before": ratio}
-        if message.startswith("Standard"):
-            masses = [_pair(joint, {**at, **groups_at}) for groups_at in ({}, reference)]
-            row["se before"] = ratio * math.sqrt(sum((1 - p) / p / own for p, own in masses) / size)
-        row["after"] = float(after.sel(at).item())
-        if deviations is not None:
-            row["se after"] = round(float(deviations.sel(at).item()), 9)  # below is rounding: 0 where parity holds
-        rows.append(row)
-    return pd.DataFrame(rows), message
-
-
-def _pair(joint: Table, at: Mapping[str, Any]) -> tuple[float, float]:
-    """Return p(response | group) and the share of the group, at one response and group."""
-    dense = to_dense(joint)
-    names = [str(name) for name in dense.dims]
-    own = float(dense.sel({name: at[name] for name in names[:-1]}).sum())
-    return float(dense.sel({name: at[name] for name in names}).item()) / own, own / float(dense.sum())
+    labels = [groups.label(row) for row in range(len(groups.values))]
+    outcomes = [answers.label(row)[0] for row in range(len(answers.values))]
+    shown = [(label, outcome) for label in labels if label != largest for outcome in outcomes]
+    series = {name: ratios.to_series() for name, ratios in found.items()}
+    numbers = pd.DataFrame({name: [own[(outcome, *label)] for label, outcome in shown] for name, own in series.items()})
+    if "se after" in numbers:
+        numbers["se after"] = numbers["se after"].round(9)  # below is rounding: 0 where parity holds
+    order = [name for name in ("before", "se before", "after", "se after") if name in numbers]
+    names_of = {
+        "group": [", ".join(map(str, label)) for label, _ in shown],
+        response: [str(outcome) for _, outcome in shown],
+    }
+    return pd.DataFrame({**names_of, **numbers[order]}), message
 
 
 def largest_changes(result: Projection[Table], most: int = _MOST_CHANGES) -> pd.DataFrame:

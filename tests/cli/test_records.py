@@ -14,7 +14,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.cli.main import main
-from purtensor.cli.records import Columns, read_counts
+from purtensor.cli.records import read_counts
 
 
 def written(folder: Path, text: str, name: str = "data.csv") -> Path:
@@ -41,52 +41,52 @@ def categories(table: pt.Marginal, attribute: str) -> list[object]:
     ],
 )
 def test_read_counts__keeps_labels(tmp_path: Path, texts: list[str], expected: list[object]) -> None:
-    counts = read_counts(written(tmp_path, "a\n" + "\n".join(texts) + "\n"), Columns())
+    counts = read_counts(written(tmp_path, "a\n" + "\n".join(texts) + "\n"))
     assert categories(counts, "a") == expected
 
 
 def test_read_counts__sums_the_count_column(tmp_path: Path) -> None:
-    counts = read_counts(written(tmp_path, "a,count\nu,2\nv,5\nu,1\n"), Columns())
+    counts = read_counts(written(tmp_path, "a,count\nu,2\nv,5\nu,1\n"))
     assert counts.to_series().to_dict() == {("u",): 3.0, ("v",): 5.0}
 
 
 def test_read_counts__sums_named_weights(tmp_path: Path) -> None:
-    counts = read_counts(written(tmp_path, "a,w\nu,0.5\nv,1.25\n"), Columns(weights="w"))
+    counts = read_counts(written(tmp_path, "a,w\nu,0.5\nv,1.25\n"), weights="w")
     assert counts.values.tolist() == [0.5, 1.25]
 
 
 def test_read_counts__refuses_two_columns_of_counts(tmp_path: Path) -> None:
     with pytest.raises(pt.InvalidOptionError, match="'count' and the weights are 'w'"):
-        read_counts(written(tmp_path, "a,w,count\nu,1,2\n"), Columns(weights="w"))
+        read_counts(written(tmp_path, "a,w,count\nu,1,2\n"), weights="w")
 
 
 def test_read_counts__reads_weights_to_the_last_digit(tmp_path: Path) -> None:
     weights = np.exp(np.random.default_rng(3).uniform(-30, 30, 200))
     rows = "".join(f"{k},{weight!r}\n" for k, weight in enumerate(weights.tolist()))
-    counts = read_counts(written(tmp_path, "a,w\n" + rows), Columns(weights="w"))
+    counts = read_counts(written(tmp_path, "a,w\n" + rows), weights="w")
     assert [float(counts.sel(a=k).item()) for k in range(200)] == weights.tolist()
 
 
 def test_read_counts__names_the_row_of_a_weight_that_is_no_number(tmp_path: Path) -> None:
     with pytest.raises(pt.errors.FileFormatError, match=r"column 'count' of data\.csv has 'two' in row 1"):
-        read_counts(written(tmp_path, "a,count\nu,1\nv,two\n"), Columns())
+        read_counts(written(tmp_path, "a,count\nu,1\nv,two\n"))
 
 
 def test_read_counts__reads_only_what_is_named(tmp_path: Path) -> None:
-    counts = read_counts(written(tmp_path, "id,a,b\n1,u,x\n2,v,y\n3,u,x\n"), Columns(("b", "a")))
+    counts = read_counts(written(tmp_path, "id,a,b\n1,u,x\n2,v,y\n3,u,x\n"), ("b", "a"))
     assert counts.to_series().to_dict() == {("x", "u"): 2.0, ("y", "v"): 1.0}
 
 
 def test_read_counts__missing_texts_are_the_user_s_choice(tmp_path: Path) -> None:
     path = written(tmp_path, "a\nu\n?\n\nv\n".replace("\n\n", '\n""\n'))
     with pytest.raises(pt.InvalidTableError, match="'a'"):
-        read_counts(path, Columns())
-    counts = read_counts(path, Columns(missing="drop", text={"missing_values": ["?"]}))
+        read_counts(path)
+    counts = read_counts(path, missing="drop", text={"missing_values": ["?"]})
     assert counts.to_series().to_dict() == {("u",): 1.0, ("v",): 1.0}
 
 
 def test_read_counts__integers_stay_integers_beside_missing_values(tmp_path: Path) -> None:
-    counts = read_counts(written(tmp_path, "a,b\n3,x\n,x\n10,x\n"), Columns(missing="drop"))
+    counts = read_counts(written(tmp_path, "a,b\n3,x\n,x\n10,x\n"), missing="drop")
     assert counts.to_series().to_dict() == {(3, "x"): 1.0, (10, "x"): 1.0}
 
 
@@ -95,7 +95,7 @@ def test_read_counts__compressed_tab_separated_and_parquet_alike(tmp_path: Path)
     with gzip.open(tmp_path / "data.tsv.gz", "wt") as file:
         frame.to_csv(file, sep="\t", index=False)
     frame.to_parquet(tmp_path / "data.parquet")
-    tables = [read_counts(tmp_path / name, Columns()) for name in ("data.tsv.gz", "data.parquet")]
+    tables = [read_counts(tmp_path / name) for name in ("data.tsv.gz", "data.parquet")]
     for table in tables:
         assert table.to_series().to_dict() == {("u", "x"): 1.0, ("u", "y"): 1.0, ("v", "x"): 1.0}
 
@@ -112,18 +112,18 @@ def test_read_counts__compressed_tab_separated_and_parquet_alike(tmp_path: Path)
 )
 def test_read_counts__refuses_what_is_no_table(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(pt.errors.FileFormatError, match=told):
-        read_counts(written(tmp_path, text), Columns())
+        read_counts(written(tmp_path, text))
 
 
 def test_read_counts__refuses_unknown_kinds_and_damaged_files(tmp_path: Path) -> None:
     with pytest.raises(pt.errors.FileFormatError, match=r"data\.xls has an unsupported file format"):
-        read_counts(written(tmp_path, "", "data.xls"), Columns())
+        read_counts(written(tmp_path, "", "data.xls"))
     with pytest.raises(pt.errors.FileFormatError, match="damaged, or not a table"):
-        read_counts(written(tmp_path, "no parquet at all", "data.parquet"), Columns())
+        read_counts(written(tmp_path, "no parquet at all", "data.parquet"))
     packed = gzip.compress(b"a\n" + b"u\n" * 1000)
     (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
     with pytest.raises(pt.errors.FileFormatError, match="damaged, or not a table"):
-        read_counts(tmp_path / "cut.csv.gz", Columns())
+        read_counts(tmp_path / "cut.csv.gz")
 
 
 def test_project__says_what_to_type_about_missing_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +137,7 @@ def test_project__says_what_to_type_about_missing_values(tmp_path: Path, capsys:
 def test_read_counts__tells_of_unknown_columns_first(tmp_path: Path) -> None:
     path = written(tmp_path, "a,b\n3,x\n4,\n")
     with pytest.raises(pt.UnknownAttributeError, match=r"no attribute 'c'; data\.csv has a, b"):
-        read_counts(path, Columns(required=("a", "c")))
+        read_counts(path, required=("a", "c"))
 
 
 @pytest.mark.parametrize("words", [["--response", "z", "--protected", "b"], ["--response", "a", "--protected", "z"]])
@@ -204,14 +204,14 @@ def test_project__missing_values_of_a_reference_have_no_option(
 def test_read_counts__takes_no_cut_or_joined_row_for_missing_values(tmp_path: Path, row: str, missing: str) -> None:
     path = written(tmp_path, f"a,b,c\n4,x,1\n{row}\n5,y,2\n")
     with pytest.raises(pt.PurtensorError) as caught:
-        read_counts(path, Columns(missing=missing))
+        read_counts(path, missing=missing)
     assert isinstance(caught.value, pt.errors.FileFormatError)
     assert "data.csv" in str(caught.value)
 
 
 def test_read_counts__names_a_weight_with_digits_of_another_script(tmp_path: Path) -> None:
     with pytest.raises(pt.errors.FileFormatError, match="column 'count' of data\\.csv has '1\u0663' in row 0"):
-        read_counts(written(tmp_path, "a,count\nu,1\u0663\nv,2\n"), Columns())
+        read_counts(written(tmp_path, "a,count\nu,1\u0663\nv,2\n"))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pandas as pd
 import purtensor as pt
 from purtensor.cli.parser import build_parser
 from purtensor.cli.question import read_question
-from purtensor.cli.records import Columns, read_counts
+from purtensor.cli.records import read_counts
 from purtensor.cli.wage_surveys import read_map
 from purtensor.datasets import gender_pay_gap
 from purtensor.outofcore.array_file import read_packed, write_packed
@@ -140,24 +140,24 @@ READERS: dict[str, Reader] = {
         nothing_changed(lambda: result().table),
     ),
     "result.nc, retold": Reader(".nc", lambda: [saved(result(), ".nc")], pt.load, is_a_table, retold_netcdf),
-    "records.csv": Reader(".csv", csv_records, lambda path: read_counts(path, Columns()), counted_rows(",")),
+    "records.csv": Reader(".csv", csv_records, lambda path: read_counts(path), counted_rows(",")),
     "records.tsv": Reader(
         ".tsv",
         lambda: [seed.replace(b",", b"\t") for seed in csv_records()],
-        lambda path: read_counts(path, Columns()),
+        lambda path: read_counts(path),
         counted_rows("\t"),
     ),
     "records.csv.gz": Reader(
-        ".csv.gz", packed(csv_records), lambda path: read_counts(path, Columns()), counted_rows(","), spoilt_inside
+        ".csv.gz", packed(csv_records), lambda path: read_counts(path), counted_rows(","), spoilt_inside
     ),
     "records.csv, missing dropped": Reader(
         ".csv",
         csv_records,
-        lambda path: read_counts(path, Columns(missing="drop", text={"missing_values": ["NA"]})),
+        lambda path: read_counts(path, missing="drop", text={"missing_values": ["NA"]}),
         complete_rows,
     ),
     "records.parquet": Reader(
-        ".parquet", lambda: [b""], lambda path: read_counts(path, Columns()), parquet_rows(("count",)), foreign_parquet
+        ".parquet", lambda: [b""], lambda path: read_counts(path), parquet_rows(("count",)), foreign_parquet
     ),
     "tabulate(csv)": Reader(".csv", csv_records, lambda path: pt.tabulate(path), counted_rows(",")),
     "tabulate(parquet)": Reader(

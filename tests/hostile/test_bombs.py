@@ -18,7 +18,7 @@ import pytest
 
 import purtensor as pt
 from purtensor.cli.main import main
-from purtensor.cli.records import Columns, read_counts
+from purtensor.cli.records import read_counts
 from purtensor.datasets import gender_pay_gap
 from purtensor.studies.members import run_members
 from purtensor.tables import memory
@@ -84,7 +84,7 @@ def test_archives__are_no_kind_that_is_read(name, tmp_path):
     with pytest.raises(pt.InvalidOptionError, match="must end in one of"):
         pt.load(tmp_path / name)
     with pytest.raises(pt.errors.FileFormatError, match="unsupported file format"):
-        read_counts(tmp_path / name, Columns())
+        read_counts(tmp_path / name)
     with pytest.raises(pt.errors.FileFormatError, match="unsupported file format"):
         pt.tabulate(tmp_path / name)
 
@@ -153,7 +153,7 @@ def test_npz__of_pickled_objects_is_never_unpickled(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "read", [pt.load, lambda path: read_counts(path, Columns()), pt.tabulate], ids=["load", "read_counts", "tabulate"]
+    "read", [pt.load, lambda path: read_counts(path), pt.tabulate], ids=["load", "read_counts", "tabulate"]
 )
 def test_parquet__of_a_type_that_asks_to_be_unpickled(read, tmp_path):
     told = {
@@ -184,7 +184,7 @@ def test_parquet__of_ours_with_a_pickle_for_a_description(tmp_path):
 def test_paths_in_files__are_labels(name, tmp_path):
     (tmp_path / "t.csv").write_text(f"y,s,count\n{name},f,1\nb,m,2\n")
     assert pt.load(tmp_path / "t.csv").indexes["profile"].tolist() == [(name, "f"), ("b", "m")]
-    assert (name, "f") in read_counts(tmp_path / "t.csv", Columns()).indexes["profile"]
+    assert (name, "f") in read_counts(tmp_path / "t.csv").indexes["profile"]
     assert (name, "f") in pt.tabulate(tmp_path / "t.csv").indexes["profile"]
 
 
@@ -210,7 +210,7 @@ TONGUES = {
 
 
 @pytest.mark.parametrize(
-    "read", [pt.load, lambda path: read_counts(path, Columns()), pt.tabulate], ids=["load", "read_counts", "tabulate"]
+    "read", [pt.load, lambda path: read_counts(path), pt.tabulate], ids=["load", "read_counts", "tabulate"]
 )
 @pytest.mark.parametrize("tongue", TONGUES)
 def test_text__in_another_encoding(tongue, read, tmp_path):
@@ -226,7 +226,7 @@ def test_text__that_says_how_it_is_written_is_read(content, tmp_path):
     (tmp_path / "t.csv").write_bytes(content)
     with pytest.raises(pt.errors.FileFormatError, match=r"t\.csv"):
         pt.load(tmp_path / "t.csv")
-    for read in (pt.tabulate, lambda path: read_counts(path, Columns())):
+    for read in (pt.tabulate, lambda path: read_counts(path)):
         assert read(tmp_path / "t.csv").to_series().to_dict() == {("b", "m"): 1.0, ("é", "f"): 1.0}
 
 
@@ -268,7 +268,7 @@ def test_read_counts__a_checksum_that_is_wrong(tmp_path):
         damaged[place] ^= 64
         (tmp_path / "t.csv.gz").write_bytes(damaged)
         with pytest.raises(pt.errors.FileFormatError, match=r"t\.csv\.gz"):
-            read_counts(tmp_path / "t.csv.gz", Columns())
+            read_counts(tmp_path / "t.csv.gz")
 
 
 def test_read_counts__a_parquet_that_is_damaged_anywhere(tmp_path):
@@ -280,7 +280,7 @@ def test_read_counts__a_parquet_that_is_damaged_anywhere(tmp_path):
         damaged[place] ^= 255
         (tmp_path / "t.parquet").write_bytes(damaged)
         try:
-            read_counts(tmp_path / "t.parquet", Columns())
+            read_counts(tmp_path / "t.parquet")
         except pt.PurtensorError:
             refused += 1
     assert refused > 5

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import purtensor as pt
-from purtensor.cli.records import Columns, read_counts
+from purtensor.cli.records import read_counts
 from purtensor.cli.wage_surveys import read_map, surveys
 from purtensor.tables.io.delimited import read_csv
 from purtensor.tables.io.netcdf import read_dataset
@@ -34,10 +34,10 @@ READERS = {
     "gender_pay_gap .csv": (pt.datasets.gender_pay_gap, "people.csv"),
     "gender_pay_gap .csv.gz": (pt.datasets.gender_pay_gap, "people.csv.gz"),
     "gender_pay_gap .dta": (pt.datasets.gender_pay_gap, "people.dta"),
-    "records .csv": (lambda path: read_counts(path, Columns()), "people.csv"),
-    "records .tsv": (lambda path: read_counts(path, Columns()), "people.tsv"),
-    "records .parquet": (lambda path: read_counts(path, Columns()), "people.parquet"),
-    "records .xlsx": (lambda path: read_counts(path, Columns()), "people.xlsx"),
+    "records .csv": (lambda path: read_counts(path), "people.csv"),
+    "records .tsv": (lambda path: read_counts(path), "people.tsv"),
+    "records .parquet": (lambda path: read_counts(path), "people.parquet"),
+    "records .xlsx": (lambda path: read_counts(path), "people.xlsx"),
     "read_map": (read_map, "people.csv"),
     "surveys": (lambda path: next(surveys(path, {})), "people.csv"),
 }
