@@ -69,8 +69,7 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
     zeros = (by_proofs & holds, proved.mass())
     reached = [misses_of(result.table, constraint) for constraint in result.constraints]
     residual, residual_l1 = (max(one[n] for one in reached) for n in (0, 1))
-    bound, tv_bound, keeps_named = _bounds(result, evidence, zeros)
-    found = Figures(residual, residual_l1, sums.membership, bound, tv_bound, keeps_named=keeps_named)
+    found = Figures(residual, residual_l1, sums.membership, *_bounds(result, evidence, zeros))
     failures = _check_support(result, sums)
     support = not failures
     claims: Any = result  # with all that is read there; its tables are elsewhere
@@ -86,15 +85,17 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
         support=support,
         exact=False,
         failures=tuple(failures),
+        log_ratio_bound=found.log_ratio_bound,
     )
 
 
 def _bounds(
     result: Projection[StoredTable], evidence: SlabEvidence | RowEvidence, zeros: tuple[BoolArray, float]
-) -> tuple[float, float, bool | None]:
-    """Return the bounds that the witness proves; inf and 1 without a witness, or with too little memory.
+) -> tuple[float, float, float, bool | None]:
+    """Return the bounds that the witness proves; inf, 1 and inf without a witness, or with too little memory.
 
-    Beside them is whether the rows that the run named are those that are met.
+    They are of the divergence, the total variation and the log ratios; beside them is whether the rows that the run
+    named are those that are met.
 
     `zeros` are the profiles that the constraints empty, and what these may have together.
     """
@@ -102,17 +103,17 @@ def _bounds(
     profiles = sum(len(piece.masses) for piece in evidence.pieces(result.table)) if result.certified else 0
     need = profiles * (_BYTES_OF_A_PROFILE + _BYTES_OF_A_ROW * len(evidence.scopes))
     if not profiles or need > available_memory():
-        return float("inf"), 1.0, None
+        return float("inf"), 1.0, float("inf"), None
     gathered, witness = _gather(list(evidence.pieces(result.table)), result, evidence.scopes)
     # the run kept none
     if all(np.isnan(own).all() for own in witness):
-        return float("inf"), 1.0, None
+        return float("inf"), 1.0, float("inf"), None
     proved, mass = zeros
     lost = np.asarray((gathered.masses == 0) & ~gathered.excluded)
     emptied = Emptied(lost & proved, mass, lost & ~proved)
     with np.errstate(all="ignore"):
         proof = prove_with(gathered, emptied, witness)
-    return proof.bound, proof.tv_bound, proof.keeps_named
+    return proof.bound, proof.tv_bound, proof.log_ratio_bound, proof.keeps_named
 
 
 def _check_support(result: Projection[StoredTable], sums: Sums) -> list[str]:
