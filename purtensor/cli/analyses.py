@@ -113,6 +113,7 @@ def _lowest_ratios(found: xr.Dataset, over: str) -> Any:
 
 def run_path(arguments: argparse.Namespace) -> int:
     """Read the file, project for each pseudo-count, print and write the numbers, and return the exit code."""
+    # refused before hours of projections
     _require_out(arguments)
     found = pt.strength_path(
         read_all_counts(arguments),
@@ -155,4 +156,5 @@ def _end(name: str, arguments: argparse.Namespace, numbers: pd.DataFrame, attrs:
     if arguments.out is not None:
         write_frame(numbers, arguments.out)
     show_facts(name, {"interrupted": attrs.get("interrupted", ""), "written to": str(arguments.out or "")})
+    # what was done until Ctrl-C is written, and the code says that it is not all
     return INTERRUPTED if "interrupted" in attrs else DONE

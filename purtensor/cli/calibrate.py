@@ -38,6 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
         **closeness(arguments),
     )
     written = records.assign(**{arguments.name: found.array})
+    # a column per draw, for standard errors of estimates by replication
     if arguments.bootstrap:
         boot = found.bootstrap(arguments.bootstrap, seed=arguments.seed)
         names = [f"{arguments.name}_{k + 1}" for k in range(arguments.bootstrap)]
@@ -120,6 +121,7 @@ def _show_controls(found: pt.results.Calibration) -> None:
     frame = found.controls
     title = "controls"
     if len(frame) > _MOST_ROWS:
+        # stable: of controls missed alike the order of the file stays
         frame = frame.iloc[np.argsort(-frame["miss"].abs().to_numpy(), kind="stable")[:_MOST_ROWS]]
         title += f"; {_MOST_ROWS} of {len(found.controls)}, those missed most"
     rows = [

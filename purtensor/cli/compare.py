@@ -122,6 +122,7 @@ def _draw(compared: pt.results.Comparison, baseline: str) -> Iterator[tuple[str,
     if len(compared.problems) >= MANY:
         title = "Problems solved, by how much slower than the fastest"
         yield PROFILE, title, pt.plots.plot_performance_profile(compared.performance_profile(), title=title)
+    # ratios of the baseline to itself show nothing
     if (ratios["solver"] != baseline).any():
         title = f"Times as multiples of {baseline}"
         yield RATIOS, title, pt.plots.plot_time_ratios(ratios, to=baseline, title=title)
@@ -149,6 +150,7 @@ def _worker_processes(number: int) -> Iterator[ProcessPoolExecutor | None]:
     if number == 1:
         yield None
         return
+    # only processes that were started here are ended
     before = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")  # forked, they would have locks that threads held
     threads = max(1, thread_count() // number)
@@ -192,6 +194,7 @@ def _solver(text: str) -> Any:
 def _problem(text: str, arguments: argparse.Namespace) -> tuple[str, Any]:
     """Return a problem with its name: PUR on a file of records, or any problem that `compare` accepts."""
     path = Path(text)
+    # names, families with sizes and saved projections are left to `compare`
     if not is_of_records(text):
         return (path.stem if path.suffix == ".nc" else text), text
     counts = counts_of(path, arguments)

@@ -84,6 +84,7 @@ def write_fair(arguments: argparse.Namespace, executor: Any = None) -> int:
 def fair_table(found: Contest) -> pd.DataFrame:
     """Return a row per method, as text: means with their standard errors in units of the last digit."""
     summary = found.summary()
+    # the first note of a method stands for all divisions
     notes = found.runs.groupby("method", sort=False)["note"].agg(lambda notes: next(filter(None, notes), ""))
     table = pd.DataFrame({"method": summary["method"]})
     for name, heading in HEADINGS.items():

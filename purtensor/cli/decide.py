@@ -103,6 +103,7 @@ def _fit_model(records: pd.DataFrame, predictors: list[str], arguments: argparse
 def _predictors(records: pd.DataFrame, people: pd.DataFrame, arguments: argparse.Namespace) -> list[str]:
     """Return the columns to decide by, which both files have."""
     asked = [arguments.response, *arguments.protected, *(arguments.unprotected or ())]
+    # other people need neither weights nor ids of the file that is learned from
     asked += [name for name in (arguments.weights, arguments.ids) if name is not None and arguments.people is None]
     for name in asked:
         if name not in records:
@@ -150,6 +151,7 @@ def _list_rules(model: PURClassifier) -> tuple[Sequence[str], list[tuple[str, ..
     rows: list[tuple[str, ...]] = []
     groups: list[str] = []
     for rule in RULES:
+        # other rules have no rates to be told
         rate = model.rate if rule == "fair" else None
         found = decide(model.projection_.table, model.table_, rule=rule, rate=rate, unseen="marginal", **roles)
         rates = rates_by_group(found.table, **roles)
@@ -201,6 +203,7 @@ def as_categories(
     for name in bins:
         if name not in (response, *predictors):
             raise pt.UnknownAttributeError.among(name, [response, *predictors], "the set of columns to decide by")
+    # the people are written as they came: bins are for the model alone
     learned, asked = records.copy(), people.copy()
     masses = np.ones(len(records)) if arguments.weights is None else records[arguments.weights].to_numpy(np.float64)
     for name in (response, *predictors):

@@ -108,6 +108,7 @@ def _project(family: str, **sizes: int) -> None:
     """Project with every solver; how many rows a constraint has sets the type of the codes."""
     problem = pt.problems.generate(family, seed=1, **sizes)
     forms = pt.IPF(), pt.IPF(relaxation=1.2), pt.IPF(acceleration="anderson"), pt.GIS(), pt.LBFGS(), pt.Newton()
+    # None is the automatic choice
     for solver in (None, *forms):
         require_uninterrupted(
             pt.project(problem.reference, problem.constraints, solver=solver, max_iterations=60, on_failure="return")

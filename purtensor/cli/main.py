@@ -78,6 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed.typed = shlex.join(["purtensor", *words])
     if parsed.json:
         return run_as_json(parsed)
+    # what is printed goes nowhere; files and errors are as always
     if parsed.quiet:
         with redirect_stdout(io.StringIO()):
             return outcome(parsed)
@@ -145,6 +146,7 @@ def run_keeping_inputs(
     """Run a command so that nothing is written over a file that it reads, and say which other files it replaced."""
     files = import_module("purtensor.tables.io.atomic")  # stands on numpy
     inputs = input_paths(parsed)
+    # refused before the command reads anything
     outputs = {name: getattr(parsed, name) for name in OUTPUTS if getattr(parsed, name, None) is not None}
     for path in outputs.values():
         files.require_other_file(path, inputs)
@@ -163,6 +165,7 @@ def require_different(outputs: Mapping[str, str | os.PathLike[str]]) -> None:
     options: dict[str, str] = {}
     for name, path in outputs.items():
         option = f"--{name.replace('_', '-')}"
+        # two spellings of one path are one file
         other = options.setdefault(os.path.realpath(path), option)
         if other != option:
             raise InvalidOptionError(f"{other} and {option} must name different files, got {os.fspath(path)} twice")
@@ -205,6 +208,7 @@ def describe_replaced(paths: Sequence[Path]) -> str:
 def input_paths(parsed: argparse.Namespace) -> list[str]:
     """Return every word but those of outputs that is the path of something there, wildcards expanded."""
     words: list[str] = []
+    # any word may name a file that is read, also in options that only some commands have
     for name, value in vars(parsed).items():
         if name not in (*OUTPUTS, *NO_PATHS):
             words += [str(word) for word in (value if isinstance(value, list) else [value]) if word]
@@ -213,6 +217,7 @@ def input_paths(parsed: argparse.Namespace) -> list[str]:
 
 def missing_package(error: ImportError) -> str | None:
     """Return what to install, where an import failed for lack of an optional package."""
+    # purtensor itself says what to install
     if "pip install" in str(error):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("purtensor"):

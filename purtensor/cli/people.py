@@ -52,6 +52,7 @@ def read_people(arguments: argparse.Namespace, attributes: Sequence[str] | None)
     elif arguments.rows is None:
         return None
     records = read_frame(arguments.file, arguments, attributes)
+    # weights that the file has are changed, not replaced
     design = weight_column(list(records.columns), arguments.weights, arguments.file.name)
     if arguments.weights_out is not None and NAME in records and design != NAME:
         raise pt.InvalidOptionError(

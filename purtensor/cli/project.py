@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise pt.InvalidOptionError(
             f"{arguments.file.name} is a stored table: --weights-out, --rows and --report need records"
         )
+    # a report that could not be written is refused before anything is solved
     if arguments.report is not None:
         _require_report(arguments.report)
     question, people = _read(arguments, on_disk=on_disk)
@@ -117,6 +118,7 @@ def _write(arguments: argparse.Namespace, people: People | None, result: Any, *,
 def _show_disparities(f: Table, after: Table, arguments: argparse.Namespace, name: str) -> None:
     """Print p(y | s) / p(y | s0) of the data and of what `name` says; s0 is the protected profile with most mass."""
     response, protected = arguments.response, arguments.protected
+    # of tables with zeros, only the groups that occur are compared
     groups = _masses(f, protected)
     largest = max(groups, key=groups.__getitem__)
     reference = dict(zip(protected, largest, strict=True))
@@ -163,6 +165,7 @@ def _write_report(arguments: argparse.Namespace, question: Question, result: pt.
     write_frame(ratios, folder / "disparities.csv")
     write_frame(largest_changes(result, _MOST_CHANGES), folder / "changes.csv")
     figure = None
+    # a group without mass has no ratio
     drawn = ratios.dropna(subset=["before", "after"])
     if 0 < len(drawn) <= _MOST_DRAWN:
         drawn = drawn.set_index(drawn["group"] + ": " + drawn[arguments.response])

@@ -106,6 +106,7 @@ def _reference(name: str, f: Table, text: dict[str, Any]) -> Table:
 
 def _same_bins(f: Table, records: Any) -> dict[str, Bins]:
     """Return the bins of the data for those columns of a reference that are numbers still."""
+    # the labels of a file in bins already are those of the data
     bins = bins_in(f)
     facts = column_facts(records) if bins else {}
     return {name: own for name, own in bins.items() if name in facts and facts[name].kind in ("integer", "number")}
@@ -138,6 +139,7 @@ def is_stored(path: Path) -> bool:
     UnreadableFileError
         Nothing is there, and neither is it a name with wildcards, or what is piped in.
     """
+    # a folder of Parquet files is records, too
     if path.is_dir():
         return (path / STORE_MARK).exists()
     if str(path) != STDIN and not glob.glob(str(path)):

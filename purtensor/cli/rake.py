@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
     refuse_column(arguments.name, sample, arguments.file)
     design = weight_column(list(sample.columns), arguments.weights, arguments.file.name)
     targets = {path: pt.as_table(read_frame(path, arguments)) for path in arguments.targets}
+    # the sample is written with its own numbers, and weighted by bins
     binned = sample
     for path, target in targets.items():
         binned = _in_bins(binned, target)
@@ -94,6 +95,7 @@ def _total(
     kinds: dict[Path, str],
 ) -> float:
     """Return what the weights sum to: that of the counts, or what was requested, or that of the design weights."""
+    # shares and per cent follow the total, counts set it
     counted = {path: whole for path, whole in sums.items() if kinds[path] == COUNTS}
     if not counted:
         return float(arguments.total or (len(sample) if design is None else sample[design].sum()))

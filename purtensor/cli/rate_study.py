@@ -56,6 +56,7 @@ def show_study(found: pd.DataFrame, title: str) -> None:
     """Print a line per value: sweeps to each tolerance, the predicted rate, and what is slow."""
     rows = []
     for value, lines in found.groupby("value", sort=True):
+        # one line for each tolerance; the rest of the line is the same
         counts = lines.set_index("tolerance")["sweeps"]
         first = lines.iloc[0]
         rows.append(

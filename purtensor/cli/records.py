@@ -52,6 +52,7 @@ def read_counts(
     UnknownAttributeError
         A column that the file does not have.
     """
+    # only names are read so far: records of any size are counted where they lie
     records = open_records(path, **text)
     names = [str(name) for name in (records.names if isinstance(records, RecordFiles) else records.columns)]
     weights = weight_column(names, weights, Path(path).name)

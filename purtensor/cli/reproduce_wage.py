@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
     parts, studies = [], {}
     for survey, counts, source in surveys(arguments.cps, groups):
         year = survey.removeprefix("CPS ")
+        # of the embedded survey there is one study, of a file one for each year
         folder = out if arguments.cps is None else out / year
         folder.mkdir(exist_ok=True)
         study = _study(arguments, counts, survey, folder, arguments.sets)

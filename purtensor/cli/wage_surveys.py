@@ -63,6 +63,7 @@ def read_map(path: Path) -> dict[str, str]:
     FileFormatError
         Other columns, an empty field, or a category twice.
     """
+    # maps are read whole
     require_room(path, "a map (CSV with the columns category, group)")
     require_even_rows(path)
     with reading(path):
@@ -98,6 +99,7 @@ def surveys(file: Path | None, groups: Mapping[str, Any]) -> Iterator[tuple[str,
     require_file(file, "the gender-pay-gap file (.csv or .dta)")
     with file.open("rb") as opened:
         source = {"source": file.name, "SHA-256 of the file": hashlib.file_digest(opened, "sha256").hexdigest()}
+    # the years alone first: a wrong file is refused before it is grouped
     everything = _survey(file, attributes=["year"]).indexes["profile"].get_level_values("year")
     found = [year for year in YEARS if year in set(everything.astype(int))]
     if not found:

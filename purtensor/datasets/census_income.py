@@ -22,8 +22,8 @@ from purtensor.datasets.counted import (
 from purtensor.datasets.sectors import CENSUS_SECTORS
 from purtensor.records.bins import age_labels, bin_labels, bin_values, check_edges
 
+# all attributes that can be asked for; those with a number in UCI's own categories
 ATTRIBUTES = (*WAGE_STUDY, "race5", "hispanic10", "age", "education16", "industry22", "year", "split")
-"""All attributes that can be asked for; those with a number in UCI's own categories."""
 
 _NO_DIPLOMA = (
     "Less than 1st grade",
@@ -47,10 +47,10 @@ _DEGREE = (
     "Doctorate degree(PhD EdD)",
 )
 _EDUCATION_LABELS = (_NO_DIPLOMA, ("High school graduate",), _SOME_COLLEGE, _DEGREE)
+# the default education groups: from UCI's 16 categories
 EDUCATION: Mapping[str, str] = MappingProxyType(
     {label: group for group, labels in zip(EDUCATION_GROUPS, _EDUCATION_LABELS, strict=True) for label in labels}
 )
-"""The default education groups: from UCI's 16 categories."""
 
 _GENDER = {"Female": "female", "Male": "male"}
 _RACE5 = ("White", "Black", "Asian or Pacific Islander", "Amer Indian Aleut or Eskimo", "Other")

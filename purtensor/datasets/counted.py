@@ -16,8 +16,8 @@ from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain, as_attributes, join_some
 from purtensor.tables.grouping import group_profiles
 
+# the attributes of the paper's wage study: response, two protected, three unprotected
 WAGE_STUDY = ("wage_range", "gender", "race4", "age_group", "education_group", "sector")
-"""The attributes of the paper's wage study: response, two protected, three unprotected."""
 
 EDUCATION_GROUPS = ("no-diploma", "highschool", "some-college", "degree")
 

@@ -20,8 +20,8 @@ from purtensor.tables.domain import join_some
 from purtensor.tables.io.path_checks import path_text, require_file
 from purtensor.tables.io.read_errors import first_line, reading, require_even_rows, require_short_lines
 
+# all attributes that can be asked for
 ATTRIBUTES = (*WAGE_STUDY, "year")
-"""All attributes that can be asked for."""
 
 _COLUMNS = {
     "wage_range": "realhrwage",

@@ -14,6 +14,7 @@ AGRICULTURE = "F-agriculture-mining-construction"
 PUBLIC = "G-public-administration"
 MANUFACTURING = "H-manufacturing"
 
+# the default sector of each industry of the Census-Income data
 CENSUS_SECTORS: Mapping[str, str] = MappingProxyType(
     {
         "Retail trade": SALES,
@@ -40,8 +41,8 @@ CENSUS_SECTORS: Mapping[str, str] = MappingProxyType(
         "Manufacturing-nondurable goods": MANUFACTURING,
     }
 )
-"""The default sector of each industry of the Census-Income data."""
 
+# the default sector of each industry indicator of the gender-pay-gap file; `transport` there is an occupation
 CPS_SECTORS: Mapping[str, str] = MappingProxyType(
     {
         "retailtrade": SALES,
@@ -62,4 +63,3 @@ CPS_SECTORS: Mapping[str, str] = MappingProxyType(
         "nondurables": MANUFACTURING,
     }
 )
-"""The default sector of each industry indicator of the gender-pay-gap file; `transport` there is an occupation."""

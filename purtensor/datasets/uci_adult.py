@@ -13,11 +13,11 @@ from purtensor._typing import Table
 from purtensor.datasets.counted import choose_attributes, count_profiles, group_labels, read_embedded, require_choice
 from purtensor.records.bins import age_labels, bin_values, check_edges
 
+# the attributes of the paper's study: response, two protected, three unprotected
 PAPER = ("income", "gender", "race", "age_group", "workclass", "education")
-"""The attributes of the paper's study: response, two protected, three unprotected."""
 
+# all attributes that can be asked for; the last five, relationship and marital_status in UCI's own categories
 ATTRIBUTES = (*PAPER, "relationship", "marital_status", "race5", "age", "workclass9", "education16", "split")
-"""All attributes that can be asked for; the last five, relationship and marital_status in UCI's own categories."""
 
 _INCOME = ("<=50K", ">50K")
 _GENDER = {"Female": "female", "Male": "male"}

@@ -57,6 +57,7 @@ def plot_time_to_accuracy(
     for solver, lines in drawable.groupby("solver", sort=False):
         look = looks[str(solver)]
         seconds, residual = lines["seconds"].to_numpy(), lines["residual"].clip(lower=_LEAST).to_numpy()
+        # sweeps and steps may raise the residual for a while: the curve is of the best so far
         best = np.minimum.accumulate(residual)
         axes.plot(seconds, best, color=look.colour, linestyle=look.dashes, linewidth=1.6)
         met = tolerance is None or residual[-1] <= tolerance
@@ -121,6 +122,7 @@ def plot_performance_profile(profile: pd.DataFrame, *, title: str = "") -> Axes:
     if not len(profile):
         raise InvalidTableError("a performance profile needs at least one solver")
     looks = looks_of(profile["solver"])
+    # room behind the last step, at which all curves end
     last = max(2.0, 1.15 * float(profile["factor"].max()))
     axes = new_figure(8.6, 4.2).add_subplot()
     for number, (solver, steps) in enumerate(profile.groupby("solver", sort=False)):
@@ -273,6 +275,7 @@ def plot_growth(
         )
         if not math.isnan(power):
             ends = np.array([own["profiles"].min(), own["profiles"].max()], dtype=np.float64)
+            # the fitted line goes through the mean of the logarithms
             middle = np.log(own[measure]).mean() - power * np.log(own["profiles"]).mean()
             axes.plot(
                 ends, np.exp(middle + power * np.log(ends)), color=look.colour, linestyle=look.dashes, linewidth=1

@@ -93,6 +93,7 @@ def _line_positions(groups: int, distributions: int) -> FloatArray:
 
 def _draw_scale(axes: Axes, values: FloatArray, lines: FloatArray) -> None:
     """Draw parity and the four-fifths line, which the eye measures from."""
+    # parity is always in the picture
     axes.set_xlim(0.0, max(1.12, 1.08 * float(values.max())))
     axes.set_ylim(float(lines.max()) + 0.9, -1.6)
     axes.axvspan(0.0, FOUR_FIFTHS, color=_SHADE, zorder=0, linewidth=0)

@@ -48,6 +48,7 @@ def plot_by_year(frame: pd.DataFrame, panels: Mapping[str, str], *, title: str =
     for at, (name, label) in enumerate(panels.items()):
         axes[at].errorbar(years, frame[name], yerr=frame[f"{name} error"], fmt="o-", color=COLOURS["PUR"], capsize=3)
         axes[at].set_xticks(np.unique(years))
+        # from 0, so that a fall looks as large as it is
         axes[at].set_ylim(0, 1.12 * float((frame[name] + frame[f"{name} error"]).max()))
         finish(axes[at], title=title if at == 0 else "", x=f"year; bars: {error}", y=label)
     return axes[0]  # type: ignore[no-any-return]

@@ -158,6 +158,7 @@ def plot_atlas(problems: pd.DataFrame, powers: pd.DataFrame, *, title: str = "")
         end = _KINDS[place + 1][2] if place + 1 < len(_KINDS) else float("inf")
         own = joined[(joined["power"] >= begin) & (joined["power"] < end) & (joined["rate"] > 0)]
         wide = own.pivot_table(index="strength", columns=made_of, values="rate")
+        # thousands of lines would be one patch of ink
         shown = wide.iloc[:, :: max(1, wide.shape[1] // 150)]
         for column in shown:
             left.plot(shown.index, shown[column], color=colour, linewidth=0.6, alpha=0.7)

@@ -130,6 +130,7 @@ def plot_by_response(
     if missing or not len(marks) or not np.isfinite(marks["value"]).any():
         raise InvalidTableError(f"marks must have columns {', '.join(COLUMNS)} and at least one finite value")
     responses, groups, models = (list(dict.fromkeys(marks[name])) for name in ("response", "group", "model"))
+    # marks of one group stay nearer to each other than to the next group
     spacing = min(0.19, 0.8 / len(models))
     height = 1.9 + len(groups) * (0.16 + 0.115 * len(models))
     figure = new_figure(2.3 + 1.75 * len(responses), height)

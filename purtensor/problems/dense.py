@@ -14,8 +14,8 @@ from purtensor.problems.named import NamedProblem, marginal_targets, number_doma
 _CLASSES = 6
 _MOST_ATTRIBUTES = 64
 
+# of a cell, while a problem is made
 _BYTES = 40
-"""Of a cell, while a problem is made."""
 
 
 def binary_problem(name: str, rng: np.random.Generator, *, attributes: int) -> NamedProblem:
@@ -46,6 +46,7 @@ def binary_problem(name: str, rng: np.random.Generator, *, attributes: int) -> N
 
 
 def _mixture(rng: np.random.Generator, attributes: int) -> FloatArray:
+    # latent classes make attributes depend on each other, as in surveys
     weights = rng.dirichlet(np.full(_CLASSES, 3.0))
     chances = rng.beta(1.5, 1.5, (_CLASSES, attributes)) * 0.9 + 0.05
     mixture = np.zeros((2,) * attributes)
@@ -98,6 +99,7 @@ def transport_problem(
     here, there = rng.random((points, 2)), 0.5 * rng.random((points, 2)) ** 2
     cost = ((here[:, None] - there[None]) ** 2).sum(axis=2)
     masses = np.exp(-(cost - cost.min()) / regularization)
+    # a mass of 0 would be a structural zero, which transport does not have
     if not masses.all():
         raise InvalidOptionError(f"regularization {regularization!r} makes masses that are 0 in float64: take more")
     return _two_way(name, f"{points} points to {points}, regularization {regularization:g}", masses, rng, 5.0)
@@ -153,6 +155,7 @@ def graph_problem(
         raise InvalidOptionError(f"regularization must be positive, got {regularization!r}")
     place = np.linspace(0.0, 1.0, categories)
     factor = np.exp(-((place[:, None] - place[None]) ** 2) / regularization)
+    # each edge once, whichever end it is counted from
     edges = {tuple(sorted((node, (node + step) % nodes))) for node in range(nodes) for step in range(1, ring + 1)}
     masses = reduce(
         lambda table, edge: table * _over(factor, edge, nodes), sorted(edges), np.ones((categories,) * nodes)

@@ -80,6 +80,7 @@ def hardest(
         if (moved.sum(axis=(0, 1)) == 0).any():  # an unprotected profile without records is none of the problem
             continue
         reached = _hardness(moved, strength, solver)
+        # a move that changes nothing is taken, too: the search leaves plateaus
         if reached >= level:
             best, level = moved, reached
     unit = "sweeps for a factor of ten" if solver is None else "iterations"
@@ -134,6 +135,7 @@ def _draw_counts(rng: np.random.Generator, shape: tuple[int, ...], records: int)
     counts = np.zeros(shape, dtype=np.int64)
     for x in range(shape[2]):
         counts[rng.integers(shape[0]), rng.integers(shape[1]), x] += 1
+    # each unprotected profile has one record already
     rest = rng.multinomial(records - shape[2], np.full(counts.size, 1.0 / counts.size))
     return counts + rest.reshape(shape)
 

@@ -17,8 +17,8 @@ from purtensor.tables.domain import Domain
 from purtensor.tables.memory import require_memory
 
 Kind: TypeAlias = Literal["pur", "dense", "records"]
+# positions of the attributes of a scope, and the target as a dense array over them
 Target: TypeAlias = tuple[tuple[int, ...], FloatArray]
-"""Positions of the attributes of a scope, and the target as a dense array over them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +69,7 @@ class NamedProblem:
     @property
     def profiles(self) -> int:
         """The number of profiles of the support."""
+        # zeros are structural
         return int(np.count_nonzero(self.masses))
 
     @cached_property

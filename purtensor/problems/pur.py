@@ -11,8 +11,8 @@ from purtensor._typing import FloatArray
 from purtensor.errors import InvalidOptionError
 from purtensor.problems.named import NamedProblem, Target, number_domain, require_room
 
+# larger tables draw their counts independently, cell by cell
 _MOST_MULTINOMIAL = 10**6
-"""Larger tables draw their counts independently, cell by cell."""
 
 _MOST_DIRICHLET = 10**5
 _PROFILES_PER_BLOCK = 65536
@@ -122,6 +122,7 @@ def _draw_population(
     protected_effect = rng.standard_normal(protected)[None, :, None]
     unprotected_effect = rng.standard_normal(unprotected)
     response_effect = rng.normal(0, 0.4, responses)[:, None, None]
+    # not all of y given x is log-linear in one score
     irregular = 0.3 * rng.standard_normal((responses, unprotected))
     population = np.empty((responses, protected, unprotected))
     for start in range(0, unprotected, _PROFILES_PER_BLOCK):
@@ -169,5 +170,6 @@ def regularize_masses(counts: FloatArray, strength: float) -> FloatArray:
     total = counts.sum()
     supported = np.broadcast_to(counts.sum(axis=0) > 0, counts.shape)
     masses: FloatArray = np.where(supported, counts / total + strength / total, 0.0)
+    # equation 1 of the paper, and what rounding leaves is scaled by the caller
     masses /= 1 + supported.sum() * strength / total
     return masses

@@ -9,8 +9,8 @@ from purtensor.errors import InvalidOptionError
 from purtensor.problems.named import NamedProblem, Target, number_domain, require_room
 from purtensor.tables.grouping import distinct_keys, profile_keys
 
+# more draws than profiles are wanted, since some come twice
 _SURPLUS = 1.08
-"""More draws than profiles are wanted, since some come twice."""
 
 
 def records_problem(
@@ -63,6 +63,7 @@ def _distinct_profiles(
 ) -> IntArray:
     chances = rng.dirichlet(np.full(categories, 1.0), (classes, attributes))
     shares = rng.dirichlet(np.full(classes, 3.0))
+    # the draws come from latent classes, so that attributes depend on each other
     drawn = rng.choice(classes, size=int(profiles * _SURPLUS), p=shares)
     codes = np.empty((drawn.size, attributes), np.promote_types(np.int16, np.min_scalar_type(-categories)))
     for latent in range(classes):

@@ -116,6 +116,7 @@ def load(name: str) -> NamedProblem:
         return _CLASSICAL[name]()
     if name not in _SIMULATED:
         raise InvalidOptionError.among("problem", name, names())
+    # CRC-32 is the same in every process, as Python's hash is not
     return _SIMULATED[name](name, np.random.default_rng(zlib.crc32(name.encode())))
 
 
@@ -145,6 +146,7 @@ def variant(name: str, **options: Any) -> NamedProblem:
     if name not in _SIMULATED:
         raise InvalidOptionError.among("simulated problem", name, _SIMULATED)
     build = _SIMULATED[name]
+    # options of an inner partial hold unless an outer one has others
     own: dict[str, Any] = {}
     while isinstance(build, partial):
         own = {**build.keywords, **own}
