@@ -200,7 +200,7 @@ def _control(name: str, rows: pd.DataFrame) -> Total | Soft:
     attributes = [column for column in rows if column not in _OWN]
     about = [column for column in attributes if rows[column].notna().any()]
     gaps = [column for column in about if rows[column].isna().any()]
-    # which attributes a row is about is told by the cells that are filled: gaps would be another control
+    # a row is about the attributes whose cells are filled: gaps would be another control
     if gaps:
         raise InvalidTableError(
             f"the control {name!r} has rows with and without {gaps[0]!r}; use different names for rows over different "

@@ -57,6 +57,16 @@ def homes_of(units: Units) -> IntArray:
     return np.asarray(persons.aggregate.tocsc().indices, dtype=np.int64)
 
 
+def standard_errors_of(block: RowBlock) -> FloatArray:
+    """Return the standard errors of the targets of a control, NaN where it has none."""
+    soft = block.softness
+    if soft is None:
+        return np.full(block.count, np.nan)
+    if soft.covariance is not None:
+        return np.sqrt(np.diag(soft.covariance))
+    return np.full(block.count, np.nan) if soft.sd is None else np.asarray(soft.sd)
+
+
 def refuse_kinks(controls: pd.DataFrame, blocks: Sequence[RowBlock], at_bound: int) -> None:
     """Refuse estimate_linearly errors where a small change of the sample moves the weights as no linear function does.
 

@@ -106,7 +106,7 @@ def bound_curve(asked: Asked, merged: Merged, units: Units, points: int) -> pd.D
                 "share at a bound": float(merged.weights[at].sum() / merged.weights.sum()),
             }
         )
-    # solved from wide to tight, told from tight to wide
+    # solved from wide to tight, returned from tight to wide
     return pd.DataFrame(lines[::-1])
 
 

@@ -20,6 +20,7 @@ from purtensor.calibration.estimates import (
     numbers_of_records,
     refit,
     refuse_kinks,
+    standard_errors_of,
 )
 from purtensor.calibration.groups import Asked, Merged
 from purtensor.calibration.precision import bound_curve, design_effect, effective_size, spread
@@ -117,7 +118,7 @@ class Calibration(Shown):
         # the question may have one more row, the total, which nobody asked for
         count = sum(block.count for block in self.merged.blocks)
         before = np.concatenate([block.coefficients @ self.merged.weights for block in self.merged.blocks])
-        sd = np.concatenate([_standard_errors(block) for block in self.merged.blocks])
+        sd = np.concatenate([standard_errors_of(block) for block in self.merged.blocks])
         miss = np.asarray(rows.miss.values)[:count]
         return pd.DataFrame(
             {
@@ -295,12 +296,3 @@ class Calibration(Shown):
     def frames(self) -> dict[str, pd.DataFrame]:
         """Return the controls with what was reached, the first of many."""
         return {"controls": self.controls.head(_MOST_CONTROLS)}
-
-
-def _standard_errors(block: Any) -> FloatArray:
-    soft = block.softness
-    if soft is None:
-        return np.full(block.count, np.nan)
-    if soft.covariance is not None:
-        return np.sqrt(np.diag(soft.covariance))
-    return np.full(block.count, np.nan) if soft.sd is None else np.asarray(soft.sd)

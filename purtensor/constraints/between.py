@@ -32,6 +32,7 @@ class Between(Wrapped):
         """Return the rows over cells."""
         block: RowBlock = self.constraint.rows(cells)
         _require_target(block.lower, block.upper, self.name)
+        # a rate needs the row's denominator, which absolute and relative widths do without
         if self.rate is not None:
             return _within_rate(block, cast(sparse.csr_array, self.constraint.base_on(cells)), self.rate)
         if self.absolute is not None:
@@ -125,6 +126,7 @@ def _between(constraint: RowConstraint, absolute: Any, relative: Any, rate: floa
         raise InvalidOptionError(f"rate must be a number, got {rate!r}")
     if isinstance(constraint, Linear) and constraint.base is not None:
         return Between(constraint, rate=float(rate))
+    # of parity: the attributes within whose groups it compares shares
     if isinstance(constraint, Marginal) and constraint.groups:
         return rates_within(constraint.target, constraint.groups, float(rate), constraint.name)
     raise InvalidOptionError(
@@ -151,6 +153,7 @@ def _within_rate(block: RowBlock, base: sparse.csr_array, rate: float) -> RowBlo
     matrix = sparse.csr_array(
         sparse.vstack([block.coefficients + rate * base, block.coefficients - rate * base], format="csr")
     )
+    # entries whose coefficient is exactly the rate cancel
     matrix.eliminate_zeros()
     labels = (
         *(f"{label}, at most {rate:g} below" for label in block.labels),

@@ -84,10 +84,9 @@ def _is_ear(k: int, left: dict[int, frozenset[str]]) -> bool:
 def compute_closed_form(masses: FloatArray, system: System) -> FloatArray | None:
     """Return the projection of the masses in closed form, shape (M,), or None where there is none.
 
-    There is one when the scopes are decomposable and the reference lies in their family. That is decided in whole
-    numbers where the masses are all equal or are counts, and to 64 eps otherwise. Attributes that no constraint
-    mentions keep their conditional distribution. The answer has been checked against all targets, to 64 eps of
-    their total.
+    There is one when the scopes are decomposable and the reference lies in their family, to 64 eps. Attributes that no
+    constraint mentions keep their conditional distribution. The answer has been checked against all targets, to 64 eps
+    of their total.
 
     Parameters
     ----------
@@ -99,8 +98,7 @@ def compute_closed_form(masses: FloatArray, system: System) -> FloatArray | None
     line = decomposable(system.scopes)
     if line is None or not len(masses):
         return None
-    weights = _whole_weights(masses)
-    joint = _joint_groups(system, line, weights)
+    joint = _joint_groups(system, line, masses)
     if joint is None:
         return None
     total = system.targets[system.block(line[0].number)].sum()
@@ -117,32 +115,22 @@ def compute_closed_form(masses: FloatArray, system: System) -> FloatArray | None
     return answer if _meets_targets(answer, system) else None
 
 
-def _whole_weights(masses: FloatArray) -> FloatArray | IntArray:
-    """Return masses up to a factor: as int64 without overflow of products if possible, otherwise unchanged."""
-    if masses.min() == masses.max():
-        return np.ones(len(masses), dtype=np.int64)
-    # the products of two sums stay below 2^62
-    if np.all(masses == np.floor(masses)) and masses.sum() < 2**31:
-        return masses.astype(np.int64)
-    return masses
+def _joint_groups(system: System, line: Sequence[Clique], masses: FloatArray) -> IntArray | None:
+    """Return each profile's group in all constrained attributes together; None where the masses do not factorise.
 
-
-def _joint_groups(system: System, line: Sequence[Clique], weights: FloatArray | IntArray) -> IntArray | None:
-    """Return each profile's group in all constrained attributes together; None where the weights do not factorise.
-
-    They do when, clique by clique, weight(so far and clique) weight(separator) = weight(so far) weight(clique).
+    They do when, clique by clique, mass(so far and clique) mass(separator) = mass(so far) mass(clique).
     """
     joint: IntArray = system.index[line[0].number].astype(np.int64)
     for clique in line[1:]:
         own = system.index[clique.number].astype(np.int64)
         separator = _separator_of_rows(system, clique)
         together, (before, row) = group_profiles([joint, own], [int(joint.max()) + 1, len(separator)])
-        both = _sums(weights, together)
-        of_separator = _sums(weights, separator[own], len(separator))
-        left = both * of_separator[separator[row]]
-        right = _sums(weights, joint)[before] * _sums(weights, own, len(separator))[row]
-        exact = left.dtype.kind == "i"
-        if np.any(left != right if exact else np.abs(left - right) > ROUNDING * right):
+        of_separator = group_sums(masses, separator[own], len(separator))
+        left = group_sums(masses, together, len(before)) * of_separator[separator[row]]
+        so_far = group_sums(masses, joint, int(joint.max()) + 1)
+        right = so_far[before] * group_sums(masses, own, len(separator))[row]
+        # a product of sums of counts, all below 2^53, is wrong by one rounding
+        if np.any(np.abs(left - right) > ROUNDING * right):
             return None
         joint = together
     return joint
@@ -151,16 +139,6 @@ def _joint_groups(system: System, line: Sequence[Clique], weights: FloatArray | 
 def _separator_of_rows(system: System, clique: Clique) -> IntArray:
     """Return for each row of a clique's constraint the number of its profile in the separator."""
     return group_rows(system, [clique.number], clique.separator)[0]
-
-
-def _sums(weights: FloatArray | IntArray, group: IntArray, count: int | None = None) -> FloatArray | IntArray:
-    size = int(group.max()) + 1 if count is None else count
-    if weights.dtype.kind == "f":
-        return group_sums(weights, group, size)
-    # not bincount, whose weights are float64
-    sums = np.zeros(size, dtype=np.int64)
-    np.add.at(sums, group, weights)
-    return sums
 
 
 def _meets_targets(answer: FloatArray, system: System) -> bool:

@@ -127,6 +127,7 @@ def read_ends(
                 f"the lower limit of {what} is over {join_some(low.domain.attributes)}, the upper limit over "
                 f"{join_some(high.domain.attributes)}; both must have the same attributes"
             )
+        # codes of both are compared column by column
         high = high.in_order(low.domain.attributes)
     return _of_parts(attributes, what, low, high, unlisted)
 
@@ -192,11 +193,13 @@ def place_rows(
     """
     domain = cells.domain.select(ends.attributes)
     everything = np.ones(cells.members, dtype=bool) if chosen is None else chosen
+    # the only row of no attribute: every chosen member is in it
     if not ends.attributes:
         return RowsOnMembers(domain, (), np.where(everything, 0, -1), ends.lower, ends.upper)
     columns = cells.columns(ends.attributes)
     if ends.listed is None:
         return _every_label(ends, domain, columns, everything)
+    # rows whose labels the cells lack are dropped, once `_refuse_unknown` has found that they ask nothing
     mapped = ends.listed.onto(domain)
     known = np.logical_and.reduce([code >= 0 for code in mapped])
     _refuse_unknown(ends, known, mapped, domain, what)

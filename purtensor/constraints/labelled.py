@@ -77,6 +77,7 @@ def read_labelled(value: Any, attributes: Sequence[str] | None, what: str) -> fl
     """
     if is_number(value):
         return float(value)
+    # a Series becomes a mapping, once its index names the attributes
     if isinstance(value, pd.Series):
         value = dict(zip(_keys_of_series(value, attributes, what), value.tolist(), strict=True))
     if isinstance(value, Mapping):
@@ -90,6 +91,7 @@ def read_labelled(value: Any, attributes: Sequence[str] | None, what: str) -> fl
             f"{what} must be a number, a mapping of labels to numbers, or a table, got {type(value).__qualname__} "
             f"{value!r:.40}"
         )
+    # a table over no attribute is one number
     if value.ndim == 0:
         return read_labelled(value.item(), attributes, what)
     found = read_table(value, what)
@@ -113,6 +115,7 @@ def read_table(table: Table, what: str) -> Labelled:
     if is_sparse(table):
         codes = read_codes(table, domain)
     else:
+        # a dense table lists every combination, zeros too
         codes = tuple(np.asarray(code) for code in np.unravel_index(np.arange(table.size), table.shape))
 
     def fail(position: int, problem: str) -> NoReturn:

@@ -80,6 +80,7 @@ class Linear:
                 f"the coefficients of {what} have no attribute to sum over: every dimension is one of the target; "
                 "name the rows differently from the attributes"
             )
+        # derived fields of a frozen dataclass
         object.__setattr__(self, "ends", ends)
         object.__setattr__(self, "_entries", entries)
         if not self.name:
@@ -125,6 +126,7 @@ class Linear:
         columns = cells.columns(self.attributes)
         mapped = own.onto(domain)
         self._refuse_unknown(own, mapped, domain, columns)
+        # coefficients of 0 for categories that the cells lack ask nothing
         used = np.flatnonzero((own.values != 0) & np.logical_and.reduce([code >= 0 for code in mapped]))
         row = self._row_of(entries)[used]
         shape = (len(self.ends.lower), cells.members)
@@ -132,6 +134,7 @@ class Linear:
         used, row = used[kept], row[kept]
         if not len(used):
             return cells.over_cells(sparse.csr_array(shape))
+        # one column per profile of the coefficients' attributes, not per member: members are many more
         group, distinct = group_profiles([code[used] for code in mapped], domain.sizes)
         compact = sparse.csr_array((own.values[used], (row, group)), shape=(shape[0], len(distinct[0])))
         place = lookup(distinct, columns)
@@ -146,6 +149,7 @@ class Linear:
             return np.zeros(len(entries.values), dtype=np.int64)
         own = entries.in_order(self.ends.attributes)
         _, _, (of_rows, of_entries) = join_profiles([self.ends.listed, own])
+        # both were numbered together: a row finds its entries by that number
         place = np.full(int(max(of_rows.max(), of_entries.max())) + 1, -1)
         place[of_rows] = np.arange(len(of_rows))
         found: IntArray = place[of_entries]

@@ -84,6 +84,7 @@ class Ratio:
             return incidence(placed)
         positions = [self.by.index(name) for name in self.groups]
         everything = np.ones(cells.members, dtype=bool) if base is None else base
+        # a denominator counts all members of its groups, whatever the other attributes of the row are
         columns = cells.columns(self.groups)
         of_rows = [placed.codes[k] for k in positions]
         # members and rows in one grouping, by which a row finds the members of its denominator
@@ -230,6 +231,7 @@ def rates_within(target: Table, groups: tuple[str, ...], rate: float, name: str)
     group, _ = group_profiles(codes, ends.listed.domain.select(groups).sizes)
     sums = np.bincount(group, weights=ends.lower)
     shares = ends.lower / sums[group]
+    # the target's own shares are the middle: the sizes of the groups are left free
     within = Ends(attributes, ends.listed, shares - rate, shares + rate)
     return Ratio(name, Values(1.0), None, None, attributes, groups, within)
 

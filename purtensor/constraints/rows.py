@@ -42,6 +42,7 @@ class Cells:
     @property
     def members(self) -> int:
         """The number of profiles or records that have codes."""
+        # records may have columns of numbers alone
         if self.codes:
             return len(self.codes[0])
         return len(next(iter(self.numbers.values()))) if self.numbers else 0
@@ -89,6 +90,7 @@ def several_constraints(value: Any, function: str) -> list[Any]:
         No iterable, an empty one, or one with something else in it.
     """
     items = items_of(value)
+    # strings are iterable, but never a list of constraints
     if not items or isinstance(value, str | bytes) or not all(hasattr(one, "rows") for one in items):
         raise InvalidOptionError(f"{function} takes a constraint, or an iterable of them, got {value!r:.60}")
     return items
@@ -253,6 +255,7 @@ def numbers_on_rows(value: Any, block: RowBlock, what: str) -> FloatArray:
         return np.full(count, read)
     if block.index is None:
         raise UnknownCategoryError(f"{what} is by label, but the rows have no labels: give a number")
+    # by labels, since the numbers may list categories in another order than the rows
     known = {label_of(read.domain, codes): k for k, codes in enumerate(zip(*read.codes, strict=True))}
     labels = [tuple(label) for label in block.index]
     lost = [label for label in labels if label not in known]

@@ -25,6 +25,7 @@ def read_scopes(scopes: Scopes) -> tuple[tuple[str, ...], ...]:
     InvalidOptionError
         Something else, a scope without a name, or no scope at all.
     """
+    # signs of a formula decide; without any the string has names and bars
     if isinstance(scopes, str):
         bars = tuple(tuple(re.findall(r"[^\s,]+", part)) for part in scopes.split("|"))
         read = _read_formula(scopes) if re.search(r"[~+*:]", scopes) else bars
@@ -44,6 +45,7 @@ def _read_scope(scope: str | Iterable[str]) -> tuple[str, ...]:
         return (scope,)
     found = items_of(scope)
     given = [scope] if found is None else found
+    # sets have no order of their own: sorted, so that every run has the same
     names = tuple(sorted(given, key=str) if isinstance(scope, set | frozenset) else given)
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
@@ -53,6 +55,7 @@ def _read_scope(scope: str | Iterable[str]) -> tuple[str, ...]:
 
 def _read_formula(text: str) -> tuple[tuple[str, ...], ...]:
     left, _, right = text.rpartition("~")
+    # R's other operators mean models that marginals do not express
     unknown = re.search(r"[-^()|/%]", right)
     if left.strip() or unknown:
         sign = unknown.group() if unknown else left.strip()

@@ -41,6 +41,7 @@ class Total:
         # a single total of members that are cells themselves is about all of them: that needs no counts
         whole = not self.by and chosen is None and cells.aggregate is None and not self.values.counts
         counts = None if whole else cells.over_cells(incidence(placed))
+        # of counts the coefficients are the counts themselves, and nothing is centred
         if counts is not None and self.values.counts:
             matrix = counts
         else:
@@ -104,6 +105,7 @@ def total(
     <count of sex=f: 40 to 60>
     """
     names = group_names(by)
+    # what a caller writes who wants sums, not a constraint
     if isinstance(values, Table) and target is None and lower is None and upper is None:
         raise InvalidTableError(
             "total creates a constraint and needs target=, lower= or upper=; for the sums of a table use "

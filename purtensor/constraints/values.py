@@ -62,6 +62,7 @@ class Values:
         table = self.source
         domain = cells.domain.select(table.domain.attributes)
         columns = cells.columns(domain.attributes)
+        # -1 where the table has no number: an error, since a missing number is not 0
         place = lookup(table.onto(domain), columns)
         lost = np.flatnonzero(place < 0)
         if len(lost):
@@ -90,6 +91,7 @@ def read_values(values: Any, what: str) -> Values:
         raise InvalidTableError(
             f"the values of {what} must be a number, the name of an attribute or column, or a table, got {values!r:.40}"
         )
+    # an infinite value would make every sum with mass infinite
     numbers = np.atleast_1d(source if isinstance(source, float) else source.values)
     if not np.isfinite(numbers).all():
         raise InvalidTableError(f"the values of {what} must be finite, got {numbers[~np.isfinite(numbers)][0]}")
@@ -132,6 +134,7 @@ class Selection:
         UnknownAttributeError, UnknownCategoryError
             The cells have no such attribute or category.
         """
+        # or over the alternatives, and within each over its attributes
         chosen = np.zeros(cells.members, dtype=bool)
         for part in self.alternatives:
             holds = np.ones(len(chosen), dtype=bool)
@@ -170,6 +173,7 @@ def read_selection(of: Any, option: str) -> Selection | None:
 
 
 def _labels(value: Any, name: str, option: str) -> tuple[Any, ...]:
+    # only containers hold several categories: a string or a tuple-like label of another type is one
     several = items_of(value) if isinstance(value, list | tuple | set | frozenset | np.ndarray) else [value]
     if not several:
         raise InvalidOptionError(f"{option} must name at least one category of {name!r}, got none")

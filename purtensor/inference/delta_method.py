@@ -14,7 +14,7 @@ from purtensor._options import is_count
 from purtensor._printing import Shown
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, TooLargeError, UnknownCategoryError
-from purtensor.inference.influence import Influence, find_dependences
+from purtensor.inference.influence import Influence, find_dependences, share_within
 from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.log_reference import require_masses
 from purtensor.projection.result import Projection, require_projection
@@ -172,8 +172,8 @@ class StandardErrors(Shown):
         # the difference and the ratio of a group with itself are constants
         if group == base:
             return 0.0
-        share, d_share = _conditional(self.influence.q, is_y, s == group)
-        other, d_other = _conditional(self.influence.q, is_y, s == base)
+        share, d_share = share_within(self.influence.q, is_y, s == group)
+        other, d_other = share_within(self.influence.q, is_y, s == base)
         if not ratio:
             return self._error(d_share - d_other)
         # the quotient rule; without responses in the reference group there is no ratio
@@ -281,13 +281,6 @@ def _place_in(labelled: LabelledProblem, coded: CodedTable, sample: CodedTable, 
     if (place < 0).any() or not np.allclose(f[place], coded.values / coded.values.sum(), rtol=1e-9, atol=0):
         return None
     return np.asarray(place[labelled.profiles])
-
-
-def _conditional(q: FloatArray, is_y: Any, is_s: Any) -> tuple[float, FloatArray]:
-    """Return q(y | s) and its gradient (notes/standard_errors.md, equation 7)."""
-    whole = float(q[is_s].sum())
-    share = float(q[is_s & is_y].sum()) / whole
-    return share, np.where(is_s, (is_y - share) / whole, 0.0)
 
 
 def _over_present_categories(template: Table, full: Domain, codes: Sequence[IntArray], values: FloatArray) -> Table:

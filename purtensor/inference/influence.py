@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from purtensor._options import items_of
-from purtensor._typing import FloatArray, IntArray
+from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
 from purtensor.kernels.engine import engine_for
 from purtensor.kernels.reductions import group_sums
@@ -105,9 +105,9 @@ def _check_kinds(kinds: Iterable[str], constraints: int) -> list[str]:
     """Return the kinds that were given, one for each constraint."""
     named = None if isinstance(kinds, str) else items_of(kinds)
     if named is None or len(named) != constraints or any(not isinstance(k, str) or k not in KINDS for k in named):
-        told = kinds if named is None else named
-        strange = next((k for k in named or () if not isinstance(k, str) or k not in KINDS), told)
-        sentence = f"targets must be one of {', '.join(KINDS)} for each of {constraints} constraints, got {told!r}"
+        given = kinds if named is None else named
+        strange = next((k for k in named or () if not isinstance(k, str) or k not in KINDS), given)
+        sentence = f"targets must be one of {', '.join(KINDS)} for each of {constraints} constraints, got {given!r}"
         raise InvalidOptionError.among("targets", strange, KINDS, sentence)
     return named
 
@@ -210,3 +210,10 @@ class Influence:
     def _adjoint(self, gradient: FloatArray) -> FloatArray:
         """Return a with C diag(q) C^T a = C (q gradient), refined until rounding."""
         return solve_refined(self.problem, self.factored, self.q, row_sums(self.problem.system, self.q * gradient))
+
+
+def share_within(q: FloatArray, is_y: BoolArray, is_s: BoolArray) -> tuple[float, FloatArray]:
+    """Return q(y | s) and its gradient (notes/standard_errors.md, equation 7)."""
+    whole = float(q[is_s].sum())
+    share = float(q[is_s & is_y].sum()) / whole
+    return share, np.where(is_s, (is_y - share) / whole, 0.0)

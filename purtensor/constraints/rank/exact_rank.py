@@ -148,6 +148,7 @@ class Explicit(Vectors):
 
 def exact_product(matrix: IntArray, weights: IntArray) -> IntArray:
     """Return matrix @ weights without overflow: in Python's whole numbers where int64 may not do."""
+    # no sum of products passes this
     bound = int(np.abs(matrix).max(initial=0)) * int(np.abs(weights).max(initial=0)) * len(weights)
     product: IntArray = (matrix if bound < 2**62 else matrix.astype(object)) @ weights
     return product

@@ -176,7 +176,7 @@ def _slabs(
         return None
     try:
         return slab_by_slab(system, key, spanning, supported)
-    except LargeEntriesError:
+    except LargeEntriesError:  # the graph or peeling have to do
         return None
 
 

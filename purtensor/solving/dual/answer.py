@@ -43,7 +43,7 @@ class Answer:
     masses
         Shape (cells,): sizes, where the reference has signs.
     potentials
-        Shape (rows,), in nats a unit of the row: -inf where a target of 0 empties its cells.
+        Shape (rows,), in nats per unit of the row: -inf where a target of 0 empties its cells.
     at_bound, bound_potentials
         Shape (cells,): -1 and 1 at a lower and an upper bound, and what the bound takes off the potentials' sum there.
     sums

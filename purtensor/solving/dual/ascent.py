@@ -11,7 +11,8 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.solving.dual.columns.composite import CompositeColumns
 from purtensor.solving.dual.problem import DualProblem
-from purtensor.solving.dual.watch import Ending, Watch
+from purtensor.solving.dual.watch import Watch
+from purtensor.solving.termination import Termination
 
 _LENT = (0.0, 1e-8, 1e-4, 1e-2, 1.0)
 """Shares of their curvature that columns at their bounds may lend, where the others leave directions without any."""
@@ -73,7 +74,7 @@ class DualRun:
     """
 
     point: DualPoint
-    ending: Ending
+    ending: Termination
     residual: float
     way: str = ""
     stopped: str = ""
@@ -81,7 +82,7 @@ class DualRun:
     @property
     def converged(self) -> bool:
         """Whether the state is the optimum."""
-        return self.ending is Ending.CONVERGED
+        return self.ending is Termination.CONVERGED
 
 
 Stepper: TypeAlias = Callable[[DualProblem, DualPoint, float], DualPoint | None]
@@ -144,21 +145,21 @@ def ascend(problem: DualProblem, start: FloatArray | None, options: AscentOption
         used, potentials = used + steps, point.potentials
         residual = point.residual(problem.mass)
         # large potentials leave their own rounding in the misses: that is as good as met
-        rounded = ending is Ending.STALLED and residual <= _rounding(point)
-        if ending is not Ending.CONVERGED and not rounded:
+        rounded = ending is Termination.STALLED and residual <= _rounding(point)
+        if ending is not Termination.CONVERGED and not rounded:
             return DualRun(point, ending, residual)
         rounds += 1
         if options.softening or linear is None:
-            return DualRun(point, Ending.CONVERGED, residual)
-        # what the slacks' own conditions lack, in nats a unit
+            return DualRun(point, Termination.CONVERGED, residual)
+        # what the slacks' own conditions lack, in nats per unit
         unrest = float((np.abs(point.x[own] - anchor) / proximal).max(initial=0.0))
         anchor = problem.net(point.x[own])
         still = unrest <= 1e-13 * (1.0 + np.abs(potentials).max(initial=0.0))
         if inner <= tolerance and still:
-            return DualRun(point, Ending.CONVERGED, residual)
+            return DualRun(point, Termination.CONVERGED, residual)
         slow = options.sharp and rounds > 2 and unrest > _SLOWLY * last
         if rounds > _MOST_ROUNDS or slow:
-            return DualRun(point, Ending.LIMIT, residual)
+            return DualRun(point, Termination.ITERATION_LIMIT, residual)
         last = unrest
         # tenfold widths make the proximal point method converge faster than linearly
         inner, sigma = max(tolerance, 1e-3 * inner), 10.0 * sigma
@@ -176,7 +177,7 @@ def _floor(point: DualPoint) -> float:
 
 def _meet_rows(
     problem: DualProblem, point: DualPoint, tolerance: float, most: int, options: AscentOptions, watch: Watch
-) -> tuple[DualPoint, Ending, int]:
+) -> tuple[DualPoint, Termination, int]:
     """Return the state that meets the rows to the tolerance over fixed columns, how it ended, and the steps taken."""
     lowest, since, steps = np.inf, 0, 0
     step = _step if options.step is None else options.step
@@ -185,18 +186,18 @@ def _meet_rows(
         since = 0 if residual < 0.5 * lowest else since + 1
         lowest = min(lowest, residual)
         if residual <= tolerance:
-            return point, Ending.CONVERGED, steps
+            return point, Termination.CONVERGED, steps
         # no halving for six steps this near to rounding is a standstill; below its floor two are enough
         steady = since > _STEADY_STEPS and lowest < _rounding(point)
         if not np.isfinite(residual) or steady or (since > 1 and lowest < _floor(point)):
-            return point, Ending.STALLED, steps
+            return point, Termination.STALLED, steps
         if steps >= most:
-            return point, Ending.LIMIT, steps
+            return point, Termination.ITERATION_LIMIT, steps
         watch.before_step(residual, point.potentials)
         steps += 1
         moved = step(problem, point, options.softening)
         if moved is None:
-            return point, Ending.STALLED, steps
+            return point, Termination.STALLED, steps
         point = moved
         # the potentials of a problem without an answer diverge along a proof of that (notes/one_dual.md, equation 16)
         if watch.refute and not options.softening and problem.is_refuted_by(point.potentials, point.z):
@@ -209,24 +210,21 @@ def _step(problem: DualProblem, point: DualPoint, softening: float) -> DualPoint
     Columns at a bound have no curvature. Where the others leave the equations singular or the step short, they lend
     some of theirs, more and more; the direction that gains most is taken.
     """
-    equations = problem.equations(point.give, softening)
     best: tuple[float, float, FloatArray] | None = None
     for share in _LENT:
-        lent = (
-            problem.equations(point.give + share * _lend_curvature(problem, point), softening) if share else equations
-        )
+        weights = point.give + share * _lend_curvature(problem, point) if share else point.give
         try:
-            solve = lent.solver()
+            direction = problem.equations(weights, softening).solver()(point.missing)
         except np.linalg.LinAlgError:
             continue
-        direction = solve(point.missing)
-        found = search_along(problem, point, direction, softening)
+        change = problem.back(direction)
+        found = search_along(point, direction, change, softening)
         if found is None:
             continue
         gain, step = found
         if best is None or gain > best[0]:
             best = gain, step, direction
-        left = np.abs(equations.times(direction) - point.missing).max()
+        left = np.abs(problem.times(point.give * change) + softening * direction - point.missing).max()
         # a fair step of equations that were really solved: lending more would only blur the direction
         if step > 0.05 and left <= 0.1 * np.abs(point.missing).max():
             break
@@ -245,14 +243,16 @@ def _lend_curvature(problem: DualProblem, point: DualPoint) -> FloatArray:
 
 
 def search_along(
-    problem: DualProblem, point: DualPoint, direction: FloatArray, softening: float
+    point: DualPoint, direction: FloatArray, change: FloatArray, softening: float
 ) -> tuple[float, float] | None:
-    """Return the gain of the dual and the step of Armijo's rule along a direction, None where it does not rise."""
+    """Return the gain of the dual and the step of Armijo's rule along a direction, None where it does not rise.
+
+    `change` is A^T direction.
+    """
     # missing is the gradient of the dual
     slope = float(point.missing @ direction)
     if not (np.isfinite(slope) and slope > 0.0):
         return None
-    change = problem.back(direction)
     # the softening is a quadratic of its own, so its loss is exact
     bend = 0.5 * softening * float(direction @ direction)
     step = 1.0

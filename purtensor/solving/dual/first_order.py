@@ -22,8 +22,9 @@ from purtensor.solving.dual.columns.entropy import EntropyColumns
 from purtensor.solving.dual.columns.kind import ColumnKind
 from purtensor.solving.dual.columns.squares import LinearCostColumns
 from purtensor.solving.dual.problem import DualProblem
-from purtensor.solving.dual.watch import Ending, Watch
+from purtensor.solving.dual.watch import Watch
 from purtensor.solving.solvers.lbfgs import Pair, two_loops
+from purtensor.solving.termination import Termination
 
 
 @dataclass(slots=True)
@@ -48,7 +49,7 @@ class LimitedMemory:
         scale = 1.0 / np.where(bend > 0.0, bend, problem.mass)
         # the plain scaled slope is an ascent direction in any case
         for direction in (two_loops(self._pairs, point.missing, scale), scale * point.missing):
-            found = search_along(problem, point, direction, softening)
+            found = search_along(point, direction, problem.back(direction), softening)
             if found is None:
                 self._pairs.clear()
                 continue
@@ -119,7 +120,7 @@ def sweep_rows(problem: DualProblem, watch: Watch, *, tolerance: float, start: F
         lacking = sweeper.lacking()
         residual = float(lacking.max(initial=0.0)) / problem.mass
         if residual <= tolerance or not np.isfinite(residual):
-            ending = Ending.CONVERGED if residual <= tolerance else Ending.STALLED
+            ending = Termination.CONVERGED if residual <= tolerance else Termination.STALLED
             return DualRun(sweeper.point(), ending, residual, way="row steps")
         watch.before_step(residual, sweeper.potentials)
         sweeper.sweep()
@@ -243,7 +244,7 @@ def _meet_row(row: _Row, z: FloatArray, start: float) -> float:
     for kink in jumps.at.tolist():
         if not below <= kink <= above:
             continue
-        # the slope is monotone, so a kink either holds the root or tells on which side it lies
+        # the slope is monotone, so a kink is the root, or the sign there says on which side it lies
         left, _ = row.remainder(z + (kink - start) * row.values, kink)
         low, high = jumps.around(kink)
         if low <= left <= high:

@@ -71,7 +71,7 @@ def interior_phase(
 ) -> InteriorPoint:
     """Return the point that Mehrotra's predictor-corrector method reaches from the middle of the bounds.
 
-    Entropy keeps cells off 0, on the scale of a nat. Beside costs of hundreds of nats a unit the problem is nearly a
+    Entropy keeps cells off 0, on the scale of a nat. Beside costs of hundreds of nats per unit the problem is nearly a
     linear program: with `walled` a multiplier keeps them off 0, too, as it does in such.
     """
     walls = _find_walls(problem, walled=walled)
@@ -179,15 +179,17 @@ def _move(
     """Take one predictor-corrector step in place."""
     missing, tilt, give = lacks
     by_logarithm = walls.by_logarithm
+    per_room = walls.guarded / room
+    inward = _INWARD * per_room
 
     def direction(wanted: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the changes of columns, potentials and multipliers that bring the products to `wanted` more."""
-        pull = tilt + (_INWARD * walls.guarded * wanted / room).sum(axis=0)
+        pull = tilt + (inward * wanted).sum(axis=0)
         rest = missing - problem.times(give * pull)
         dy = solve(rest)
         dy = dy + solve(rest - problem.times(give * problem.back(dy)))  # one refinement
         dx = give * (problem.back(dy) + pull)
-        return dx, dy, walls.guarded * (wanted - _INWARD * state.multipliers * dx) / room
+        return dx, dy, per_room * wanted - inward * state.multipliers * dx
 
     def lengths(dx: FloatArray, dm: FloatArray) -> tuple[float, float]:
         open_walls = walls.repelled.copy()

@@ -99,16 +99,8 @@ def combine_rows(mixing: sparse.csr_array, coefficients: Coefficients) -> Coeffi
         product = (mixing @ coefficients).tocsr()
         product.eliminate_zeros()
         return product
-    beside = (mixing - sparse.eye_array(len(coefficients), format="csr")).tocsr()
-    beside.eliminate_zeros()
-    changed = np.flatnonzero(np.diff(beside.indptr))
-    if np.isin(beside.indices, changed).any():  # rows that are changed themselves
-        # in place row by row, the later ones would read rows that have changed
-        coefficients[changed] = mixing[changed] @ coefficients
-        return coefficients
-    for row in changed:
-        for k in range(beside.indptr[row], beside.indptr[row + 1]):
-            coefficients[row] += beside.data[k] * coefficients[beside.indices[k]]
+    changed = np.flatnonzero((mixing - sparse.eye_array(len(coefficients))).count_nonzero(axis=1))
+    coefficients[changed] = mixing[changed] @ coefficients
     return coefficients
 
 

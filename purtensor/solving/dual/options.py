@@ -36,6 +36,7 @@ class GeneralOptions:
         check_flag("signed", self.signed)
         if self.size is not None and not (is_number(self.size) and 0 < self.size < np.inf):
             raise InvalidOptionError(f"size must be the positive size of a sample, got {self.size!r}")
+        # a word or a number; which words is checked before any table is read
         if isinstance(self.total, str):
             check_choice("total", self.total, _TOTALS)
         elif not (is_number(self.total) and 0 < self.total < np.inf):
@@ -76,9 +77,11 @@ class GeneralOptions:
 
 def bounds_in_words(pair: tuple[Any, Any], unit: str, on: str) -> str:
     """Return bounds on weights, such as 'weights between 0.5 and 2 times'; `on` says what bounds in a table are on."""
+    # tables of bounds have no two numbers to show
     if not all(value is None or is_number(value) for value in pair):
         return f"these bounds {on}"
     low, high = pair
+    # a pair without limits says nothing
     if low is None and high is None:
         return ""
     if low is not None and high is not None:

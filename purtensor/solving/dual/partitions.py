@@ -73,7 +73,7 @@ def _row_of_cells(coefficients: sparse.csr_array) -> IntArray | None:
 def partition_matrix(system: System, hard: BoolArray) -> PartitionMatrix | None:
     """Return the matrix of a system with the form of Newton's equations that is cheapest; None where rows are few.
 
-    `hard` tells, one per constraint, whether all its rows must equal a number: of these an independent set is kept.
+    `hard` says, one per constraint, whether all its rows must equal a number: of these an independent set is kept.
     """
     if system.rows <= _FEWEST_ROWS:
         return None

@@ -34,10 +34,6 @@ class Equations:
     weights: FloatArray
     diagonal: FloatArray
 
-    def times(self, d: FloatArray) -> FloatArray:
-        """Return H d."""
-        return np.asarray(self.matrix.times(self.weights * self.matrix.back(d)) + self.diagonal * d)
-
     def solver(self) -> Solve:
         """Factor H and return what solves; `numpy.linalg.LinAlgError` where that fails."""
         return self.matrix.solver(self.weights, self.diagonal)

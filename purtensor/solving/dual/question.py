@@ -49,7 +49,7 @@ def block_costs(block: RowBlock, total: float, size: float) -> BlockCosts:
     if soft.penalty == "huber":
         if soft.sd is None:  # refused by `soft`, but a file may say anything
             raise InvalidOptionError(f"{block.name}: penalty='huber' needs sd=, the standard error of each target")
-        # Huber, with v = unit sd^2: quadratic up to k sd, then k sd / v a unit (notes/one_dual.md)
+        # Huber, with v = unit sd^2: quadratic up to k sd, then k sd / v per unit (notes/one_dual.md)
         return BlockCosts(soft.k / (soft.sd * unit), unit * soft.sd**2, none)
     if soft.covariance is not None:
         return BlockCosts(never, np.full(count, unit), none, _whitening(block, soft.covariance))

@@ -14,7 +14,8 @@ from purtensor.solving.dual.columns.squares import LinearCostColumns
 from purtensor.solving.dual.first_order import IterativeScaling, LimitedMemory, sweep_rows
 from purtensor.solving.dual.interior import InteriorPoint, interior_phase
 from purtensor.solving.dual.problem import DualProblem
-from purtensor.solving.dual.watch import Ending, StoppedError, Watch
+from purtensor.solving.dual.watch import StoppedError, Watch
+from purtensor.solving.termination import Termination
 
 _PATIENCE = 25
 _POLISHING = 60
@@ -30,7 +31,7 @@ _INTERIOR = 1e-10
 _UNIT = 4e-15
 _AT_THE_ANSWER = 1e-10
 _STRONG = 10.0
-"""Absolute penalties stronger than this many nats a unit are reached by way of weaker ones."""
+"""Absolute penalties stronger than this many nats per unit are reached by way of weaker ones."""
 
 
 def solve(
@@ -61,7 +62,7 @@ def solve(
             last = np.zeros(problem.rows) if watch.potentials is None else watch.potentials
             point = point_at(problem, problem.columns, last)
             why = error.why if isinstance(error, StoppedError) else "interrupted"
-            return DualRun(point, Ending.LIMIT, point.residual(problem.mass), stopped=why)
+            return DualRun(point, Termination.ITERATION_LIMIT, point.residual(problem.mass), stopped=why)
 
 
 def _solve_by_first_order(
@@ -140,7 +141,7 @@ def _prove_converged(problem: DualProblem, phase: DualRun) -> DualRun:
     if not proof.distance <= _AT_THE_ANSWER * problem.mass:
         return phase
     point = point_at(problem, phase.point.columns, proof.potentials)
-    return replace(phase, point=point, ending=Ending.CONVERGED, residual=point.residual(problem.mass))
+    return replace(phase, point=point, ending=Termination.CONVERGED, residual=point.residual(problem.mass))
 
 
 def _choose_better(one: DualRun | None, other: DualRun) -> DualRun:
@@ -169,7 +170,7 @@ def _raise_strengths(problem: DualProblem, linear: LinearCostColumns, tolerance:
             # back to the last strength that worked, and half the way in the logarithm
             growth = math.sqrt(growth)
             if not known or growth < _SLOWEST:
-                return replace(found, way=way, ending=Ending.LIMIT)
+                return replace(found, way=way, ending=Termination.ITERATION_LIMIT)
             strength = growth * known[-1][0]
             continue
         if strength >= full:

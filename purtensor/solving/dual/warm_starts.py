@@ -76,7 +76,7 @@ class AtStrength:
     Attributes
     ----------
     strength, missed
-        The price in nats a unit, and the sum of what the priced rows miss, the total being 1.
+        The price in nats per unit, and the sum of what the priced rows miss, the total being 1.
     potentials, slacks
         Shape (rows,) and (columns,): the derivatives of the potentials, and of the slacks of linear cost.
     missed_rise

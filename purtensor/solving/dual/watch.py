@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
 
 from purtensor._typing import FloatArray
 from purtensor.kernels.compiling import wall_clock
-
-
-class Ending(Enum):
-    """How a phase of the solver ended."""
-
-    CONVERGED = "converged"
-    LIMIT = "its share of steps is used up"
-    STALLED = "rounding leaves no better step"
 
 
 class StoppedError(Exception):
