@@ -21,6 +21,7 @@ from purtensor.verification.elimination import MOST_WORK, correct, profiles_of
 from purtensor.verification.enclosures import Interval, exp_enclosure, float_above, log_enclosure, root_above
 from purtensor.verification.evidence import Evidence
 from purtensor.verification.implied_zeros import Emptied
+from purtensor.verification.point import SAME_TOTAL
 
 _DISAGREEMENT = Fraction(DISAGREEMENT)
 _ZERO = Fraction(0)
@@ -43,7 +44,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Exact:
-    """The problem on the profiles with mass, in fractions of the targets' total.
+    """The problem on the profiles with mass, in fractions of the total, the table's own where that is another.
 
     Attributes
     ----------
@@ -114,9 +115,13 @@ def _exact_problem(evidence: Evidence, total: Fraction) -> _Exact:
         exponents = [e + potential for e, potential in zip(exponents, potentials, strict=True)]
     if evidence.logarithms is not None:
         exponents = [e + log for e, log in zip(exponents, _fractions(evidence.logarithms[on]), strict=True)]
-    reference = [value / total for value in _fractions(evidence.reference[on])]
-    masses = [value / total for value in _fractions(evidence.masses[on])]
-    return _Exact(reference, masses, exponents)
+    masses = _fractions(evidence.masses[on])
+    # a member of the family times a constant is one: as in `Point.of`, the table is given the total of the targets
+    size = _sum(masses)
+    unit = size if abs(size - total) > Fraction(SAME_TOTAL) * total else total
+    return _Exact(
+        [value / unit for value in _fractions(evidence.reference[on])], [mass / unit for mass in masses], exponents
+    )
 
 
 def _distances(

@@ -12,7 +12,7 @@ from purtensor.verification.exact_sums import EPS, Rows, is_row
 from purtensor.verification.implied_zeros import Emptied
 from purtensor.verification.repair import Repair
 
-_SAME_TOTAL = 2.0**-52
+SAME_TOTAL = 2.0**-52
 """Totals that differ by less are the same to rounding; others are made the same, or `bound` has half their square."""
 
 
@@ -52,7 +52,7 @@ class Point:
         masses, total = evidence.masses[on].astype(np.longdouble), np.longdouble(evidence.total)
         # constants are in the row space: a member times one is a member, and shares stay what they are
         off = total / masses.sum() if masses.any() else np.longdouble(1)
-        scale = off if np.isfinite(off) and abs(off - 1) > _SAME_TOTAL else np.longdouble(1)
+        scale = off if np.isfinite(off) and abs(off - 1) > SAME_TOTAL else np.longdouble(1)
         return cls(masses * scale, members * scale, rounding, total, scale)
 
     @property

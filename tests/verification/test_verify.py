@@ -298,6 +298,19 @@ def test_verify__judges_the_rows_that_a_result_names(change, sound, most_work, m
     assert found.tv_bound == pytest.approx(pt.verify(result).tv_bound, rel=0.5, abs=1e-14)
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_verify__bounds_shares_where_the_table_has_another_total(exact):
+    """A total that is off by 2^-30 would cost half its square, 4e-19 nats: more than the divergence from the answer."""
+    result = onto_pur()
+    names = ("constraints", "potentials", "termination", "residual", "residual_l1", "divergence", "bound", "tv_bound")
+    fields = {name: getattr(result, name) for name in (*names, "reference_in", "converged", "certified")}
+    larger = {name: getattr(result, name) * (1 + 2.0**-30) for name in ("table", "reference")}
+    found = pt.verify(SimpleNamespace(**fields, **larger), exact=exact)
+    assert found.bound == pytest.approx(pt.verify(result).bound, rel=1e-3)
+    assert found.bound < 1e-20
+    assert found.residual > 1e-11
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_verify__keeps_the_named_rows_on_a_basis_too(seed, monkeypatch):
     monkeypatch.setattr("purtensor.verification.repair.MOST_WORK", 0)
