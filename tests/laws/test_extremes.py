@@ -21,6 +21,13 @@ OTHERS = dict(zip(PROFILES, reversed(COUNTS.values()), strict=True))
 ALL_PAIRS = (("y", "s"), ("y", "x"), ("s", "x"))
 
 SOLVERS = {"IPF": pt.IPF(), "Newton": pt.Newton(), "chosen": None}
+
+
+def some_daily(daily, others):
+    """Parameters of which some are tried every day, the others by the slow tests."""
+    return [*daily, *(pytest.param(value, marks=pytest.mark.slow) for value in others)]
+
+
 each_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 
 SWEEPS = {
@@ -99,7 +106,7 @@ def with_a_small_row(power, scope):
 each_scope = pytest.mark.parametrize("scope", [("y",), ("s", "x"), ("y", "s")], ids="".join)
 
 
-@pytest.mark.parametrize("power", [0, 100, 332, 665, 997, 1074])
+@pytest.mark.parametrize("power", some_daily([0, 332, 1074], [100, 665, 997]))
 @each_scope
 @each_solver
 def test_extremes__rows_of_the_reference_down_to_denormals(power, scope, solver):
@@ -109,7 +116,7 @@ def test_extremes__rows_of_the_reference_down_to_denormals(power, scope, solver)
     judged(result, pairs_answer())
 
 
-@pytest.mark.parametrize("power", [490, 510, 997, 1030, 1074])
+@pytest.mark.parametrize("power", some_daily([510, 1074], [490, 997, 1030]))
 @each_scope
 @each_sweep
 def test_extremes__rows_of_the_reference_down_to_denormals_by_other_sweeps(power, scope, solver):
@@ -146,7 +153,7 @@ def test_extremes__what_ties_a_reference_together_down_to_denormals(smallest, so
     assert result.iterations <= (2500 if isinstance(solver, pt.IPF) else 150)
 
 
-@pytest.mark.parametrize("smallest", [1e-30, 1e-200, 1e-300, 5e-324])
+@pytest.mark.parametrize("smallest", some_daily([1e-30, 5e-324], [1e-200, 1e-300]))
 @each_sweep
 def test_extremes__what_ties_a_reference_together_by_other_sweeps(smallest, solver):
     """They take so many iterations for each power of ten that the ties are weaker, which is all that ends them late."""
@@ -183,7 +190,7 @@ def test_extremes__ratios_of_targets(ratio, solver):
     judged(result, exact, nats=0.0)
 
 
-@pytest.mark.parametrize("ratio", [1e-310, 1e-300, 1e-200, 1e-150, 1e-100, 1e-30, 1e-18, 1e-12, 1e-6])
+@pytest.mark.parametrize("ratio", some_daily([1e-310, 1e-150, 1e-18, 1e-6], [1e-300, 1e-200, 1e-100, 1e-30, 1e-12]))
 @pytest.mark.parametrize(
     "solver", [*SWEEPS.values(), pt.LBFGS(), pt.Newton(warm_up=0)], ids=[*SWEEPS, "LBFGS", "Newton at once"]
 )
@@ -199,7 +206,7 @@ def test_extremes__ratios_of_targets_by_other_solvers(ratio, solver):
     assert all(np.isfinite(one.values).all() for one in result.potentials)
 
 
-@pytest.mark.parametrize("ratio", [1e-310, 1e-300, 1e-100, 1e-30, 1e-12])
+@pytest.mark.parametrize("ratio", some_daily([1e-310, 1e-100, 1e-12], [1e-300, 1e-30]))
 @each_sweep
 def test_extremes__ratios_of_targets_proved(ratio, solver):
     """Asked for a proof, sweeps go on until the small targets are met as well."""
@@ -232,7 +239,7 @@ def test_extremes__a_category_whose_targets_are_next_to_nothing(ratio, solver):
     judged(result, small_category_answer(max(ratio, 1e-30)), Fraction(1, 10**25))
 
 
-@pytest.mark.parametrize("ratio", [1e-310, 1e-300, 1e-200, 1e-100, 1e-30, 1e-18, 1e-3])
+@pytest.mark.parametrize("ratio", some_daily([1e-310, 1e-100, 1e-18, 1e-3], [1e-300, 1e-200, 1e-30]))
 @each_sweep
 def test_extremes__a_category_whose_targets_are_next_to_nothing_by_other_sweeps(ratio, solver):
     result = pt.project(tabled(COUNTS), with_a_small_category(ratio), solver=solver, on_failure="return")
