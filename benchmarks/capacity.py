@@ -25,7 +25,8 @@ import psutil
 
 import purtensor as pt
 from purtensor.tables.domain import Domain
-from purtensor.tables.store.open_store import StoredTable, TableWriter
+from purtensor.tables.store.table import StoredTable
+from purtensor.tables.store.write import TableWriter
 
 RESPONSES, PROTECTED = 5, 6
 SLABS_AT_ONCE = 1 << 14

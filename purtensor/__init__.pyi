@@ -81,7 +81,7 @@ from .tables.mix import mix as mix
 from .tables.regularize import empirical as empirical
 from .tables.regularize import regularize as regularize
 from .tables.regularize import uniform as uniform
-from .tables.store.open_store import store_table as store_table
+from .tables.store.write import store_table as store_table
 from .verification.verify import Verification as Verification
 
 __version__: str

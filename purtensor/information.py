@@ -14,8 +14,8 @@ import numpy as np
 
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.tables.coded import describe_profile
-from purtensor.tables.exact_sum import exact_sum
+from purtensor.tables.domain import describe_profile
+from purtensor.tables.masses import exact_sum
 from purtensor.tables.paired_tables import SharedProfiles
 from purtensor.tables.store.pairs import Read, match_tables, pair_batches
 from purtensor.tables.store.table import StoredTable

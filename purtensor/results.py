@@ -10,15 +10,13 @@ from purtensor.comparison.result import Comparison
 from purtensor.constraints.marginals import StoredMarginal
 from purtensor.inference.delta_method import StandardErrors
 from purtensor.inference.log_linear import LogLinearFit, compare_log_linear, fit_log_linear
-from purtensor.projection.closed_form import closed_form
-from purtensor.projection.evaluate import evaluate
+from purtensor.projection.family import closed_form, evaluate, log_linear_parameters
 from purtensor.projection.many import Ensemble
-from purtensor.projection.parameters import log_linear_parameters
 from purtensor.projection.relaxation import Relaxation
 from purtensor.records.inspection import Inspection
 from purtensor.sampling.bootstrap import Bootstrap
 from purtensor.solving.termination import Termination
-from purtensor.tables.store.open_store import StoredTable, open_table
+from purtensor.tables.store.table import StoredTable, open_table
 
 __all__ = [
     "Bootstrap",

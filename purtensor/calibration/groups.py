@@ -15,7 +15,7 @@ from scipy import sparse
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.rows import KnownRows, RowBlock
 from purtensor.errors import InfeasibleError, NotConvergedError
-from purtensor.projection.interruption import require_uninterrupted
+from purtensor.projection.deliver import require_uninterrupted
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.dual.options import GeneralOptions

@@ -16,8 +16,7 @@ from purtensor.calibration.columns import is_numeric, numbers_of
 from purtensor.calibration.groups import Merged
 from purtensor.constraints.rows import Cells
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
-from purtensor.records.frames import Records, read_records, require_aligned, series
-from purtensor.records.given_weights import masses_of
+from purtensor.records.frames import Records, masses_of, read_records, require_aligned, series
 from purtensor.tables.domain import Domain, join_some
 from purtensor.tables.factorize import factorize
 

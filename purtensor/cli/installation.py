@@ -22,7 +22,7 @@ from purtensor._threads import thread_count
 from purtensor.cli.output import bar, show_facts
 from purtensor.kernels._jit import cache_folders
 from purtensor.kernels.engine import engine
-from purtensor.projection.interruption import interrupting, require_uninterrupted
+from purtensor.projection.deliver import interrupting, require_uninterrupted
 from purtensor.tables.memory import available_memory, readable
 
 REQUIRED = ("numpy", "scipy", "numba", "xarray", "pandas", "narwhals")

@@ -23,7 +23,7 @@ from purtensor.studies.population import DRAWN_FROM, UNSEEN, shares_of
 from purtensor.studies.wage import REFERENCE, WageStudy, study_wage
 from purtensor.studies.wage_claims import by_year, claims, year_claims
 from purtensor.studies.wage_numbers import facts, frames, rest_by_size
-from purtensor.tables.io.content_hash import content_hash
+from purtensor.tables.io.hashes import content_hash
 from purtensor.tables.io.table_dataset import table_to_dataset
 
 # at most so many sets are simulated for each single year of the embedded survey, whose study is of both together

@@ -14,7 +14,7 @@ from purtensor.comparison.outcome import WARM_SECONDS, Outcome, calls_for, judge
 from purtensor.comparison.peers.peer import Line
 from purtensor.comparison.questions import Question
 from purtensor.comparison.rule import Ending, Rule
-from purtensor.projection.interruption import is_interrupted
+from purtensor.projection.deliver import is_interrupted
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.iterate import Solver

@@ -18,8 +18,8 @@ from purtensor.constraints.marginals import Constraints, as_constraints
 from purtensor.constraints.system import align
 from purtensor.errors import InfeasibleError, InvalidOptionError
 from purtensor.problems.registry import families, generate, load
+from purtensor.projection.deliver import require_uninterrupted
 from purtensor.projection.files import load as load_result
-from purtensor.projection.interruption import require_uninterrupted
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.problem import LabelledProblem, build_problem

@@ -12,8 +12,8 @@ import pandas as pd
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError, UnknownCategoryError
-from purtensor.tables.coded import check_attribute, sparse_table
-from purtensor.tables.domain import Domain
+from purtensor.tables.coded import sparse_table
+from purtensor.tables.domain import Domain, check_attribute
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.masses import as_masses
 

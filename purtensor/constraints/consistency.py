@@ -11,7 +11,7 @@ from purtensor.constraints.labelled import Labelled, join_profiles
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InconsistentTargetsError
 from purtensor.kernels.reductions import group_sums
-from purtensor.tables.coded import describe_profile
+from purtensor.tables.domain import describe_profile
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 """Two values of one marginal may differ by this share of the total: what sums of float64 lose, and no more."""

@@ -15,11 +15,10 @@ from purtensor._typing import Attributes, BoolArray, FloatArray, IntArray
 from purtensor.constraints.labelled import Labelled, join_profiles, read_labelled
 from purtensor.constraints.rows import Cells
 from purtensor.errors import InvalidTableError, UnknownCategoryError
-from purtensor.tables.coded import describe_profile, index_of_codes
-from purtensor.tables.domain import Domain, as_attributes, join_some
+from purtensor.tables.coded import index_of_codes
+from purtensor.tables.domain import Domain, as_attributes, describe_profile, join_some
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.profile_lookup import lookup
-from purtensor.tables.translate import category_map
+from purtensor.tables.translate import category_map, find_profiles
 
 
 def group_names(by: Attributes) -> tuple[str, ...]:
@@ -205,7 +204,7 @@ def place_rows(
     _refuse_unknown(ends, known, mapped, domain, what)
     codes = tuple(code[known] for code in mapped)
     lower, upper = ends.lower[known], ends.upper[known]
-    place = lookup(codes, columns) if known.any() else np.full(cells.members, -1)
+    place = find_profiles(codes, columns) if known.any() else np.full(cells.members, -1)
     lost = np.flatnonzero(everything & (place < 0))
     if len(lost) and (unlisted is None or not _all_known(ends, domain, [column[lost] for column in columns])):
         raise UnknownCategoryError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,8 @@ import pandas as pd
 from purtensor._options import is_number
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.tables.coded import describe_profile, domain_of, is_sparse, read_codes
-from purtensor.tables.domain import Domain, is_boolean, join_some
+from purtensor.tables.coded import domain_of, profile_refusal, read_codes
+from purtensor.tables.domain import Domain, describe_profile, is_boolean, join_some
 from purtensor.tables.factorize import plain_index
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.masses import as_float64
@@ -112,15 +112,7 @@ def read_table(table: Table, what: str) -> Labelled:
         No table, NaN, or a profile that is stored twice.
     """
     domain = domain_of(table)
-    if is_sparse(table):
-        codes = read_codes(table, domain)
-    else:
-        # a dense table lists every combination, zeros too
-        codes = tuple(np.asarray(code) for code in np.unravel_index(np.arange(table.size), table.shape))
-
-    def fail(position: int, problem: str) -> NoReturn:
-        raise InvalidTableError(f"{what} at ({describe_profile(domain, [code[position] for code in codes])}) {problem}")
-
+    codes, fail = read_codes(table, domain), profile_refusal(table, f"{what} at")
     values = as_float64(np.asarray(table.values).reshape(-1), fail)
     unknown = np.flatnonzero(np.isnan(values))
     if len(unknown):

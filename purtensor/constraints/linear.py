@@ -13,10 +13,10 @@ from purtensor.constraints.ends import Ends, read_ends
 from purtensor.constraints.labelled import Labelled, join_profiles, read_table
 from purtensor.constraints.rows import Cells, RowBlock
 from purtensor.errors import InvalidTableError, UnknownCategoryError
-from purtensor.tables.coded import describe_profile, index_of_codes
-from purtensor.tables.domain import Domain, join_some
+from purtensor.tables.coded import index_of_codes
+from purtensor.tables.domain import Domain, describe_profile, join_some
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.profile_lookup import lookup
+from purtensor.tables.translate import find_profiles
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +137,7 @@ class Linear:
         # one column per profile of the coefficients' attributes, not per member: members are many more
         group, distinct = group_profiles([code[used] for code in mapped], domain.sizes)
         compact = sparse.csr_array((own.values[used], (row, group)), shape=(shape[0], len(distinct[0])))
-        place = lookup(distinct, columns)
+        place = find_profiles(distinct, columns)
         there = np.flatnonzero(place >= 0)
         # members that agree on the attributes share one column of compact
         spread = sparse.csr_array((np.ones(len(there)), (place[there], there)), shape=(len(distinct[0]), shape[1]))

@@ -20,7 +20,7 @@ from purtensor.errors import InvalidOptionError
 from purtensor.tables.coded import CodedTable, domain_of, encode
 from purtensor.tables.domain import as_attributes
 from purtensor.tables.marginal import Marginals
-from purtensor.tables.store.open_store import StoredTable, sum_stored
+from purtensor.tables.store.table import StoredTable, sum_stored
 
 
 @dataclass(frozen=True, slots=True, eq=False)

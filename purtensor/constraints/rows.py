@@ -14,8 +14,8 @@ from purtensor._options import items_of
 from purtensor._typing import FloatArray, IntArray
 from purtensor.constraints.labelled import Labelled, read_labelled
 from purtensor.errors import InvalidOptionError, UnknownCategoryError
-from purtensor.tables.coded import CodedTable, label_of
-from purtensor.tables.domain import Domain
+from purtensor.tables.coded import CodedTable
+from purtensor.tables.domain import Domain, label_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,9 +18,9 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.indexing import append_codes, mark, take
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import UnknownCategoryError
-from purtensor.tables.coded import CodedTable, code_type, describe_profile
-from purtensor.tables.domain import Domain
-from purtensor.tables.grouping import codes_of_keys, group_profiles, places, profile_keys, smallest_unsigned
+from purtensor.tables.coded import CodedTable
+from purtensor.tables.domain import Domain, describe_profile
+from purtensor.tables.grouping import code_type, codes_of_keys, group_profiles, places, profile_keys, smallest_unsigned
 from purtensor.tables.translate import category_map
 
 V = TypeVar("V")

@@ -14,9 +14,8 @@ from purtensor._typing import BoolArray, FloatArray, Table
 from purtensor.constraints.labelled import Labelled, read_table
 from purtensor.constraints.rows import Cells
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownCategoryError
-from purtensor.tables.coded import describe_profile
-from purtensor.tables.domain import is_boolean
-from purtensor.tables.profile_lookup import lookup
+from purtensor.tables.domain import describe_profile, is_boolean
+from purtensor.tables.translate import find_profiles
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +62,7 @@ class Values:
         domain = cells.domain.select(table.domain.attributes)
         columns = cells.columns(domain.attributes)
         # -1 where the table has no number: an error, since a missing number is not 0
-        place = lookup(table.onto(domain), columns)
+        place = find_profiles(table.onto(domain), columns)
         lost = np.flatnonzero(place < 0)
         if len(lost):
             raise UnknownCategoryError(

@@ -24,7 +24,7 @@ from purtensor.solving.convergence.rates import gap_by_trace, gap_of_three
 from purtensor.solving.problem import LabelledProblem, Problem, build_problem
 from purtensor.solving.solvers.newton import Newton
 from purtensor.tables.coded import domain_of, encode
-from purtensor.tables.values_at import look_up
+from purtensor.tables.translate import values_at
 
 # bounds on a gap are widened by exp(2 * 10), and say nothing any more
 _FARTHEST = 10.0
@@ -172,7 +172,7 @@ def _linearise_at(
     if isinstance(at, str):
         return labelled, labelled.arrays.reference, None
     coded = encode(reference)
-    values = look_up(at.transpose(*_dims(at)), coded.domain, coded.codes)[labelled.profiles]
+    values = values_at(at.transpose(*_dims(at)), coded.domain, coded.codes)[labelled.profiles]
     if not (values > 0).all():
         raise InvalidTableError(
             "at must have mass wherever the reference has mass, got a table without some of its profiles"

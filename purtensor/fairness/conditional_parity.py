@@ -12,13 +12,13 @@ from purtensor.constraints.linear import Linear
 from purtensor.constraints.marginals import Marginal
 from purtensor.errors import InvalidOptionError
 from purtensor.fairness.roles import Roles
-from purtensor.tables.coded import CodedTable, describe_profile, like, sparse_table
-from purtensor.tables.domain import Domain, as_attributes
+from purtensor.tables.coded import CodedTable, like, sparse_table
+from purtensor.tables.domain import Domain, as_attributes, describe_profile
 from purtensor.tables.factorize import plain_index
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginalize
-from purtensor.tables.store.open_store import StoredTable
 from purtensor.tables.store.pairs import Read
+from purtensor.tables.store.table import StoredTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,7 +20,7 @@ from purtensor.fairness.pur import pur
 from purtensor.fairness.roles import Roles
 from purtensor.fairness.slacks import Slacks
 from purtensor.information import kl_divergence
-from purtensor.projection.interruption import require_uninterrupted
+from purtensor.projection.deliver import require_uninterrupted
 from purtensor.projection.project import project
 from purtensor.projection.relax import build_relaxation
 from purtensor.solving.solvers.newton import Newton

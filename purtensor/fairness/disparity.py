@@ -15,8 +15,8 @@ from purtensor.fairness.roles import roles_of
 from purtensor.information import divergence, kl_divergence
 from purtensor.tables.coded import dense_table, is_sparse, sparse_table
 from purtensor.tables.domain import Domain
-from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.marginal import marginal
+from purtensor.tables.masses import exact_sum
 from purtensor.tables.store.pairs import pair_batches
 from purtensor.tables.store.table import StoredTable
 

@@ -16,8 +16,7 @@ from purtensor.inference.delta_method import StandardErrors
 from purtensor.tables.coded import encode, sparse_table
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginal
-from purtensor.tables.profile_lookup import lookup
-from purtensor.tables.translate import translate_codes
+from purtensor.tables.translate import find_profiles, translate_codes
 
 
 def errors_on_others(
@@ -91,7 +90,7 @@ def errors_on_others(
     group, groups = group_profiles(theirs[: len(roles.protected)], domain.sizes[1:])
     base = find_profile(domain.select(roles.protected), groups, reference)
     # where q has the predictor profiles of the people, or -1
-    at, count = lookup(known, theirs), len(groups[0])
+    at, count = find_profiles(known, theirs), len(groups[0])
     # `size` may differ from the total of the table, which may be shares
     responses, scale = np.unique(y), float(total) / others.total
     found = np.zeros((len(responses), count))

@@ -14,8 +14,8 @@ from purtensor.errors import InvalidOptionError
 from purtensor.fairness.disparity import disparity_ratio
 from purtensor.fairness.response_table import ResponseTable
 from purtensor.fairness.roles import Roles, roles_of
-from purtensor.projection.interruption import what_is_missing
-from purtensor.tables.coded import describe_profile, label_of
+from purtensor.projection.deliver import what_is_missing
+from purtensor.tables.domain import describe_profile, label_of
 from purtensor.tables.layouts import to_dense
 from purtensor.tables.marginal import marginal
 

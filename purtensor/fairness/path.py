@@ -13,7 +13,7 @@ from purtensor.fairness.disparity import parity_violation
 from purtensor.fairness.grid import check_steps, dataset_along, pairs_of, roles_beside, solve_steps
 from purtensor.fairness.pur import pur
 from purtensor.information import entropy, kl_divergence
-from purtensor.projection.interruption import interrupting
+from purtensor.projection.deliver import interrupting
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.tables.regularize import regularize, uniform

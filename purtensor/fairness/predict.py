@@ -13,16 +13,15 @@ from purtensor._options import check_choice
 from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, UnknownAttributeError, UnknownCategoryError
 from purtensor.kernels.reductions import group_sums
-from purtensor.tables.coded import CodedTable, describe_profile, encode, is_sparse, like_sorted, sparse_table
-from purtensor.tables.domain import Domain, as_attributes
-from purtensor.tables.exact_sum import exact_sum
+from purtensor.tables.coded import CodedTable, encode, is_sparse, like_sorted, sparse_table
+from purtensor.tables.domain import Domain, as_attributes, describe_profile
 from purtensor.tables.marginal import marginal, marginalize
+from purtensor.tables.masses import exact_sum
 from purtensor.tables.memory import require_memory
-from purtensor.tables.profile_lookup import lookup
-from purtensor.tables.store.open_store import TableWriter
 from purtensor.tables.store.pairs import ROWS_AT_ONCE, Read, hash_rows
 from purtensor.tables.store.table import StoredTable, match_stored, require_mass
-from purtensor.tables.translate import category_map, translate_codes
+from purtensor.tables.store.write import TableWriter
+from purtensor.tables.translate import category_map, find_profiles, translate_codes
 
 _UNSEEN = ("raise", "marginal", "drop")
 
@@ -150,7 +149,7 @@ def _predictors(model: Domain, population: Domain, response: str) -> tuple[str, 
 def _pair(model: CodedTable, population: CodedTable, predictors: tuple[str, ...]) -> _Pairing:
     domain, codes, masses = marginalize(population, predictors)
     # profiles of the model on none of the population's have no people to predict
-    found = lookup(codes, translate_codes(model, domain))
+    found = find_profiles(codes, translate_codes(model, domain))
     rows = np.flatnonzero(found >= 0)
     return _Pairing(domain, codes, masses, rows, found[rows], group_sums(model.values[rows], found[rows], len(masses)))
 

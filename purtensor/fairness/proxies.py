@@ -17,8 +17,8 @@ from purtensor.errors import InvalidOptionError
 from purtensor.fairness.pur import pur
 from purtensor.fairness.roles import Roles, roles_of
 from purtensor.feasibility.verdict import Verdict
+from purtensor.projection.deliver import interrupting, what_is_missing
 from purtensor.projection.diagnose import diagnose
-from purtensor.projection.interruption import interrupting, what_is_missing
 from purtensor.projection.project import project
 from purtensor.projection.relax import relax
 from purtensor.projection.relaxation import Relaxation

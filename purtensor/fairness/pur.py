@@ -15,10 +15,10 @@ from purtensor.errors import InvalidOptionError
 from purtensor.fairness.conditional_parity import parity_of_free_rates, parity_within, strata_of
 from purtensor.fairness.roles import Roles, roles_of
 from purtensor.tables.coded import CodedTable, encode, is_sparse, like
-from purtensor.tables.exact_sum import exact_sum
 from purtensor.tables.marginal import Marginals, marginal
+from purtensor.tables.masses import exact_sum
 from purtensor.tables.memory import require_memory
-from purtensor.tables.store.open_store import StoredTable
+from purtensor.tables.store.table import StoredTable
 
 _COPIES = 9
 """Arrays over all pairs that a target needs at its peak, beside two codes per attribute: products, index, keys."""

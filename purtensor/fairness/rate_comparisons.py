@@ -17,8 +17,8 @@ from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.fairness.conditional_parity import strata_of
 from purtensor.fairness.response_table import find_profile
 from purtensor.fairness.roles import Roles, roles_of
-from purtensor.tables.coded import CodedTable, describe_profile, encode, sparse_table
-from purtensor.tables.domain import Domain
+from purtensor.tables.coded import CodedTable, encode, sparse_table
+from purtensor.tables.domain import Domain, describe_profile
 from purtensor.tables.factorize import plain_index
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginalize

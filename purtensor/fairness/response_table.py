@@ -10,12 +10,12 @@ import numpy as np
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, UnknownAttributeError, UnknownCategoryError
-from purtensor.tables.coded import describe_profile, encode
-from purtensor.tables.domain import Domain, join_some
+from purtensor.tables.coded import encode
+from purtensor.tables.domain import Domain, describe_profile, join_some
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.marginal import marginal
-from purtensor.tables.profile_lookup import lookup
-from purtensor.tables.store.open_store import StoredTable
+from purtensor.tables.store.table import StoredTable
+from purtensor.tables.translate import find_profiles
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +86,7 @@ def find_profile(domain: Domain, profiles: Sequence[IntArray], reference: Mappin
             f"reference has no category for {join_some(missing)}; it must have one for each protected attribute"
         )
     codes = [domain.code(name, reference[name]) for name in domain.attributes]
-    (row,) = lookup(profiles, [np.array([code]) for code in codes])
+    (row,) = find_profiles(profiles, [np.array([code]) for code in codes])
     if row < 0:
         raise UnknownCategoryError(
             f"the reference profile ({describe_profile(domain, codes)}) has no mass in this table; choose another one"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from purtensor._typing import Attributes, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.tables.domain import Domain, as_attributes
-from purtensor.tables.store.open_store import StoredTable
 from purtensor.tables.store.pairs import Read
+from purtensor.tables.store.table import StoredTable
 
 
 @dataclass(frozen=True, slots=True)

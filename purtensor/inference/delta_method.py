@@ -21,22 +21,12 @@ from purtensor.projection.result import Projection, require_projection
 from purtensor.projection.solved import in_its_engine
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.problem import LabelledProblem
-from purtensor.tables.coded import (
-    CodedTable,
-    dense_table,
-    describe_profile,
-    domain_of,
-    encode,
-    is_sparse,
-    sparse_table,
-)
-from purtensor.tables.domain import Domain, as_attributes
+from purtensor.tables.coded import CodedTable, dense_table, domain_of, encode, is_sparse, sparse_table
+from purtensor.tables.domain import Domain, as_attributes, describe_profile
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.layouts import to_sparse
 from purtensor.tables.memory import available_memory
-from purtensor.tables.profile_lookup import lookup
-from purtensor.tables.translate import translate_codes
-from purtensor.tables.values_at import look_up
+from purtensor.tables.translate import find_profiles, translate_codes, values_at
 
 LARGEST_TABLE = 20_000
 """Beyond so many profiles the errors of all of them, one solve each, are refused."""
@@ -154,7 +144,7 @@ class StandardErrors(Shown):
         s, of_s = group_profiles(columns, coded.domain.select(names).sizes)
         chosen = [coded.domain.code(name, reference[name]) for name in names]
         # -1 where the reference group has no profile in the projection
-        base = lookup(of_s, [np.array([code]) for code in chosen])[0]
+        base = find_profiles(of_s, [np.array([code]) for code in chosen])[0]
         if base < 0:
             profile = describe_profile(coded.domain.select(names), chosen)
             raise UnknownCategoryError(f"the reference profile ({profile}) has no mass in the projection")
@@ -191,7 +181,7 @@ class StandardErrors(Shown):
         if not np.isfinite(np.asarray(gradient.values, dtype=np.float64)).all():
             raise InvalidTableError("the gradient must be finite")
         # profiles off the support of q stay empty whatever the data: their derivatives do not count
-        return look_up(gradient, own.domain, [code[self.labelled.profiles] for code in own.codes])
+        return values_at(gradient, own.domain, [code[self.labelled.profiles] for code in own.codes])
 
 
 @in_its_engine
@@ -276,7 +266,7 @@ def _place_in(labelled: LabelledProblem, coded: CodedTable, sample: CodedTable, 
     """Return where among the data's profiles each profile of q stands; None where the reference is not the data."""
     if len(sample.values) != len(coded.values) or set(sample.domain.attributes) != set(coded.domain.attributes):
         return None
-    place = lookup(translate_codes(sample, coded.domain), coded.codes)
+    place = find_profiles(translate_codes(sample, coded.domain), coded.codes)
     # the same masses on the same profiles make it the data; 1e-9 allows for rounding by the scale
     if (place < 0).any() or not np.allclose(f[place], coded.values / coded.values.sum(), rtol=1e-9, atol=0):
         return None

@@ -16,7 +16,7 @@ from purtensor.solving.hessian.factored import Factored, solve_refined
 from purtensor.solving.iterate import on_profiles, row_sums
 from purtensor.solving.problem import Problem
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.profile_lookup import lookup
+from purtensor.tables.translate import find_profiles
 
 KINDS = ("marginal", "parity", "fixed")
 # far above rounding, far below what one individual changes in a sample of millions
@@ -118,7 +118,7 @@ def _find_dependence(
     system = problem.system
     block, row_codes = system.block(k), system.row_codes[k]
     target = system.targets[block] / problem.total
-    row = lookup(row_codes, codes)
+    row = find_profiles(row_codes, codes)
     if kind == "fixed":
         return Dependence("fixed", block, row)
     # a target that lacks some of the data's profiles is no marginal of them, even if the rest agrees

@@ -23,7 +23,7 @@ from purtensor.projection.result import Projection
 from purtensor.solving.solvers.newton import Newton
 from purtensor.tables.coded import encode
 from purtensor.tables.regularize import uniform
-from purtensor.tables.values_at import look_up
+from purtensor.tables.translate import values_at
 
 # deviances are N times a divergence: counts in millions need the digits
 _TOLERANCE = 1e-12
@@ -149,7 +149,7 @@ def fit_log_linear(
     alive = reference.copy(data=np.where(projection.table.values > 0, reference.values, 0.0))
     reduced = coefficients(alive, constraints).reduce()
     fitted = encode(projection.table)  # without its zeros
-    seen = look_up(counts, fitted.domain, fitted.codes)
+    seen = values_at(counts, fitted.domain, fitted.codes)
     return LogLinearFit(
         scopes=tuple(constraint.scope for constraint in constraints),
         projection=projection,

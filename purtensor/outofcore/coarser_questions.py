@@ -16,7 +16,7 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.targets import Constraint
 from purtensor.tables.domain import Domain
 from purtensor.tables.marginal import marginal
-from purtensor.tables.store.open_store import StoredTable, sum_stored
+from purtensor.tables.store.table import StoredTable, sum_stored
 
 _LARGEST = 1 << 13
 """Combinations of categories of a coarse question: so many are settled within a second or so."""

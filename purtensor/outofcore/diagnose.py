@@ -32,8 +32,8 @@ from purtensor.outofcore.targets import BareRowError, Constraint, open_problem
 from purtensor.outofcore.workspace import lock_question, problem_name
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
-from purtensor.tables.store.copy import Piece, replace_table, write_pieces
-from purtensor.tables.store.open_store import StoredTable
+from purtensor.tables.store.table import StoredTable
+from purtensor.tables.store.write import Piece, replace_table, write_pieces
 
 IN_MEMORY = 1 << 16
 """Problems with at most this many profiles that remain open by slabs are diagnosed again in memory."""

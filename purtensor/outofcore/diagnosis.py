@@ -27,9 +27,9 @@ from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.targets import BareRowError, Constraint, misses_of, source_of
 from purtensor.tables.coded import domain_of, read_codes, sparse_table
 from purtensor.tables.domain import Domain
-from purtensor.tables.store.copy import Piece, replace_table, write_pieces
-from purtensor.tables.store.open_store import StoredTable
-from purtensor.tables.values_at import look_up
+from purtensor.tables.store.table import StoredTable
+from purtensor.tables.store.write import Piece, replace_table, write_pieces
+from purtensor.tables.translate import values_at
 from purtensor.verification.stored_sums import Fingerprint, fingerprint, join_fingerprints
 
 
@@ -231,11 +231,11 @@ def _positive(constraint: Marginal | StoredMarginal, domain: Domain, rows: Seque
     """Mark the rows of a constraint, by their codes in a domain, that have a positive target."""
     onto = domain.select(constraint.scope)
     if isinstance(constraint, Marginal):
-        return np.asarray(look_up(constraint.target, onto, rows) > 0)
+        return np.asarray(values_at(constraint.target, onto, rows) > 0)
     found = np.zeros(len(rows[0]), dtype=bool)
     for chunk in constraint.table.chunks():
         # a row may be in any chunk of a stored target
-        found |= look_up(chunk[chunk.values > 0], onto, rows) > 0
+        found |= values_at(chunk[chunk.values > 0], onto, rows) > 0
     return found
 
 

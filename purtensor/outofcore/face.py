@@ -24,7 +24,7 @@ from purtensor.outofcore.slab_store import SlabStore, read_store
 from purtensor.solving.loop import begin
 from purtensor.solving.run_state import State
 from purtensor.tables.domain import Domain
-from purtensor.tables.values_at import look_up
+from purtensor.tables.translate import values_at
 
 
 def face_of(store: SlabStore, domain: Domain, found: StoredWitness) -> SlabStore:
@@ -47,7 +47,7 @@ def keep_settled(number: int, store: SlabStore, domain: Domain, certificate: Seq
     weights: IntArray = np.empty(len(part.targets), dtype=np.int64)
     for k, table in enumerate(certificate):
         rows = codes_of_rows(store, domain, part, codes, k)
-        weights[part.block(k)] = look_up(table, domain.select(store.scopes[k]), rows)
+        weights[part.block(k)] = values_at(table, domain.select(store.scopes[k]), rows)
     costs = spread_whole(part.index, part.offsets, weights)
     return write_packed(folder / f"{number:06d}", {"weights": weights, "costs": costs})
 

@@ -13,7 +13,7 @@ from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.outofcore.array_file import read_packed, write_joined, write_packed
 from purtensor.solving.scaling import exponent_between, loses_digits, refuse_beyond
 from purtensor.tables.grouping import profile_keys, smallest_unsigned
-from purtensor.tables.store.open_store import read_profiles
+from purtensor.tables.store.format import read_profiles
 
 BUCKETS = 1 << 16
 """Slabs are counted in so many buckets; a part is a range of them."""

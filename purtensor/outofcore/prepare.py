@@ -45,11 +45,11 @@ from purtensor.outofcore.targets import (
 )
 from purtensor.outofcore.workspace import problem_name, remove_on_error
 from purtensor.solving.hessian.choice import LARGEST_DENSE
-from purtensor.tables.coded import describe_profile
-from purtensor.tables.domain import Domain
+from purtensor.tables.domain import Domain, describe_profile
 from purtensor.tables.grouping import smallest_unsigned
 from purtensor.tables.memory import readable, require_memory
-from purtensor.tables.store.open_store import StoredTable, store_table
+from purtensor.tables.store.table import StoredTable
+from purtensor.tables.store.write import store_table
 
 
 def slab_key(scopes: Sequence[tuple[str, ...]], rows: Sequence[int], sizes: dict[str, int]) -> tuple[str, ...]:

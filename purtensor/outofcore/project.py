@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,11 +34,12 @@ from purtensor.outofcore.targets import BareRowError, Constraint, open_problem
 from purtensor.outofcore.warm_start import begin_from
 from purtensor.outofcore.workspace import lock_question
 from purtensor.projection.deliver import deliver
+from purtensor.projection.evidence import ChunkedEvidence
+from purtensor.projection.labels import trace_of
 from purtensor.projection.lazy_verdict import FaceVerdict, LazyVerdict
 from purtensor.projection.options import check_telling, iterations_of, refuse_log_ratio, stopping_of
 from purtensor.projection.progress import progress_callback
-from purtensor.projection.result import Projection, in_chunks
-from purtensor.projection.trace import trace_of
+from purtensor.projection.result import Projection
 from purtensor.solving.certificate import UNPROVED
 from purtensor.solving.loop import Stage
 from purtensor.solving.run_state import State
@@ -51,7 +52,7 @@ from purtensor.solving.stopping import Stopping
 from purtensor.solving.termination import Termination
 from purtensor.tables.domain import Domain
 from purtensor.tables.io.path_checks import path_text, require_store
-from purtensor.tables.store.open_store import StoredTable, open_table
+from purtensor.tables.store.table import StoredTable, open_table
 
 
 def project_stored(
@@ -101,7 +102,7 @@ def project_stored(
         try:
             if isinstance(solver, LBFGS):
                 with progress_callback(progress, callback, stopping.residual) as report:
-                    found = project_by_rows(stored, flat, solver, stopping, start, report)
+                    found: Projection[Any] = project_by_rows(stored, flat, solver, stopping, start, report)
             else:
                 options = _options(solver, len(flat), stopping, certificate)
                 store = slab_store_of(stored, flat, part_profiles)
@@ -110,7 +111,9 @@ def project_stored(
         # found while the table is cut, before there is anything to diagnose
         except BareRowError as bare:
             raise InfeasibleError(str(bare), refute_by_row(stored, flat, bare)) from None
-        return deliver(found if reference is stored else in_chunks(found, reference), on_failure)
+        if reference is not stored:
+            found = replace(found, reference=reference, table=None, evidence=ChunkedEvidence(found, reference))
+        return deliver(found, on_failure)
 
 
 def _begin(

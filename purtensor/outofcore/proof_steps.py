@@ -31,7 +31,7 @@ from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.targets import BareRowError
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
-from purtensor.tables.store.copy import Piece
+from purtensor.tables.store.write import Piece
 
 
 @dataclass(frozen=True, slots=True, eq=False)

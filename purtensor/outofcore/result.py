@@ -19,9 +19,10 @@ from purtensor.outofcore.restrict import earlier_weights
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.tables.coded import read_codes, sparse_table
 from purtensor.tables.domain import Domain
-from purtensor.tables.store.copy import Piece as Profiles
-from purtensor.tables.store.copy import write_pieces
-from purtensor.tables.store.open_store import StoredTable, open_table, read_profiles
+from purtensor.tables.store.format import read_profiles
+from purtensor.tables.store.table import StoredTable, open_table
+from purtensor.tables.store.write import Piece as Profiles
+from purtensor.tables.store.write import write_pieces
 from purtensor.verification.stored_sums import Piece, Rows
 
 

@@ -24,8 +24,9 @@ from purtensor.outofcore.proof_steps import Step
 from purtensor.outofcore.targets import Constraint, align_target, most_rows, outer_rows
 from purtensor.outofcore.workspace import identity_of, make_once
 from purtensor.tables.grouping import profile_keys, smallest_unsigned
-from purtensor.tables.store.open_store import StoredTable, read_profiles
-from purtensor.tables.values_at import look_up
+from purtensor.tables.store.format import read_profiles
+from purtensor.tables.store.table import StoredTable
+from purtensor.tables.translate import values_at
 
 MOST_ROWS = 1 << 22
 """Rows that the driver holds: a few dozen vectors of that length, and each chunk gives back one."""
@@ -209,7 +210,7 @@ def proofs_of(problem: RowProblem, found: StoredWitness) -> tuple[IntArray, ...]
     weights: IntArray = np.empty(int(problem.offsets[-1]), dtype=np.int64)
     for k, table in enumerate(found.settled.certificate):
         domain = problem.reference.domain.select(problem.scopes[k])
-        weights[problem.block(k)] = look_up(table, domain, problem.codes[k])
+        weights[problem.block(k)] = values_at(table, domain, problem.codes[k])
     return (weights,)
 
 

@@ -24,20 +24,21 @@ from purtensor.outofcore.rows_space import RowsPoint, RowsSpace, masses_on
 from purtensor.outofcore.targets import Constraint, refuse_bare_rows
 from purtensor.outofcore.warm_start import take_table
 from purtensor.outofcore.workspace import identity_of, problem_name
+from purtensor.projection.labels import trace_of
 from purtensor.projection.lazy_verdict import FaceVerdict, LazyVerdict
 from purtensor.projection.options import read_start
 from purtensor.projection.result import Projection
-from purtensor.projection.trace import trace_of
 from purtensor.solving.loop import Callback, Stage, begin
 from purtensor.solving.run_state import State
 from purtensor.solving.solve import solve
 from purtensor.solving.solvers.lbfgs import LBFGS, lbfgs_step
 from purtensor.solving.stopping import Stopping
 from purtensor.tables.coded import sparse_table
-from purtensor.tables.store.copy import Piece as Profiles
-from purtensor.tables.store.copy import write_pieces
-from purtensor.tables.store.open_store import StoredTable, open_table, read_profiles
-from purtensor.tables.values_at import look_up
+from purtensor.tables.store.format import read_profiles
+from purtensor.tables.store.table import StoredTable, open_table
+from purtensor.tables.store.write import Piece as Profiles
+from purtensor.tables.store.write import write_pieces
+from purtensor.tables.translate import values_at
 from purtensor.verification.stored_sums import Piece
 
 _NOTE = "L-BFGS on the dual, with all rows in memory; no bound is proved"
@@ -261,7 +262,7 @@ def _starting_potentials(problem: RowProblem, start: Any) -> FloatArray:
     for k, (scope, codes) in enumerate(zip(problem.scopes, problem.codes, strict=True)):
         table = take_table(tables, scope)
         if table is not None:
-            found[problem.block(k)] = look_up(table, problem.reference.domain.select(scope), codes)
+            found[problem.block(k)] = values_at(table, problem.reference.domain.select(scope), codes)
     # -inf of zero targets, whose rows may have targets now
     found[~np.isfinite(found)] = 0.0
     return found

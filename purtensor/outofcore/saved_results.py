@@ -20,8 +20,8 @@ from purtensor.outofcore.result import SlabEvidence, table_place
 from purtensor.outofcore.slab_store import SlabStore, read_store
 from purtensor.projection.result import Projection
 from purtensor.solving.termination import Termination
-from purtensor.tables.store.atomic_folder import begun_beside, give_up, is_there, move_into
-from purtensor.tables.store.open_store import StoredTable, open_table
+from purtensor.tables.io.atomic import begun_beside, give_up, is_there, move_into
+from purtensor.tables.store.table import StoredTable, open_table
 
 _NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "seconds")
 

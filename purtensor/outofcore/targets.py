@@ -21,11 +21,11 @@ from purtensor.errors import InfeasibleError, NoSlabsError, UnknownCategoryError
 from purtensor.outofcore.engine import map_each, require_dask
 from purtensor.outofcore.partition import bucket_of, scatter, write_scattered
 from purtensor.solving.scaling import scale_targets
-from purtensor.tables.coded import describe_profile
-from purtensor.tables.domain import Domain
+from purtensor.tables.domain import Domain, describe_profile
 from purtensor.tables.grouping import profile_keys
-from purtensor.tables.store.open_store import StoredTable, read_profiles, store_table, sum_stored
-from purtensor.tables.store.table import require_mass
+from purtensor.tables.store.format import read_profiles
+from purtensor.tables.store.table import StoredTable, require_mass, sum_stored
+from purtensor.tables.store.write import store_table
 from purtensor.tables.translate import category_map
 from purtensor.verification.stored import Source, misses
 

@@ -28,8 +28,7 @@ from purtensor.solving.run_state import State
 from purtensor.tables.coded import domain_of
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.translate import category_map
-from purtensor.tables.values_at import find_rows, look_up
+from purtensor.tables.translate import category_map, find_rows, values_at
 
 
 def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoint]:
@@ -92,7 +91,7 @@ def _bring(store: SlabStore, domain: Domain, start: Any, folder: Path) -> FloatA
         table = take_table(tables, scope)
         if k in store.outside and table is not None:
             codes = store.outer_codes[store.outside.index(k)]
-            outer[store.outer_blocks[k]] = look_up(table, domain.select(scope), codes)
+            outer[store.outer_blocks[k]] = values_at(table, domain.select(scope), codes)
         elif k in store.inside and table is not None:
             rows = find_rows(table, domain.select(scope))
             _scatter_rows(store, domain, k, *rows, folder / f"{k}" / "given", part_of)

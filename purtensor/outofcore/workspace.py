@@ -17,8 +17,8 @@ from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import StoreError
 from purtensor.outofcore.array_file import make_folder, read_own, write_packed
 from purtensor.outofcore.targets import Constraint
-from purtensor.tables.store.atomic_folder import begun_beside, give_up, move_into, move_over
-from purtensor.tables.store.open_store import StoredTable
+from purtensor.tables.io.atomic import begun_beside, give_up, move_into, move_over
+from purtensor.tables.store.table import StoredTable
 
 _MADE = "made"
 """The file that describes the content of a folder, written last."""

@@ -174,6 +174,7 @@ def sweep_of(
         raise InvalidOptionError(f"order must list the positions 0 to {count - 1} of the constraints, got {order!r}")
     if not (is_number(relaxation) and 0.0 < relaxation < 2.0):
         raise InvalidOptionError(f"relaxation must be an exponent in (0, 2), 1 for none, got {relaxation!r}")
+    # on the face where there is one: zeros that are forced would make the rate sublinear
     labelled, masses = arrays_of(result)
     return labelled, LinearSweep.at(labelled.arrays, masses, order, float(relaxation))
 

@@ -11,12 +11,13 @@ import numpy as np
 from purtensor._options import items_of
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InconsistentTargetsError, InvalidOptionError, InvalidTableError
+from purtensor.projection.labels import tables_on_rows
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.hessian.factored import Factored, solve_refined
 from purtensor.solving.iterate import on_profiles, row_sums
 from purtensor.solving.problem import LabelledProblem
-from purtensor.tables.coded import dense_table, domain_of, encode, is_sparse, sparse_table
-from purtensor.tables.values_at import look_up
+from purtensor.tables.coded import domain_of, encode
+from purtensor.tables.translate import values_at
 
 _CONSISTENT = 1e-9
 """Of the largest change: what changes of the targets may miss that rows imply of each other."""
@@ -59,6 +60,7 @@ class Derivatives:
     def at(cls, labelled: LabelledProblem, masses: FloatArray) -> Derivatives:
         """Return the derivatives at the masses of a projection."""
         q = masses / masses.sum()
+        # the matrix of Newton's method at the projection serves all right sides
         _, factored = hessian_of(labelled.arrays).factor_and_solve(q, np.zeros(labelled.arrays.system.rows))
         return cls(labelled, q, factored)
 
@@ -94,7 +96,7 @@ class Derivatives:
             raise InvalidTableError(
                 f"the table must be over ({', '.join(coded.domain.attributes)}), got one over ({', '.join(given)})"
             )
-        return _finite(look_up(table, coded.domain, coded.codes)[self.labelled.profiles])
+        return _finite(values_at(table, coded.domain, coded.codes)[self.labelled.profiles])
 
     def _rows_of(self, targets: Sequence[Table | None]) -> FloatArray:
         full, rows = self.labelled.full, self.labelled.rows
@@ -114,7 +116,7 @@ class Derivatives:
                     f"the change of target {k} must be over ({', '.join(scope)}), got one over "
                     f"({', '.join(domain_of(table).attributes)})"
                 )
-            values[full.block(k)] = _finite(look_up(table, full.domain.select(scope), full.row_codes[k]))
+            values[full.block(k)] = _finite(values_at(table, full.domain.select(scope), full.row_codes[k]))
             # a change that the look-up did not find has been lost: it must not be ignored
             if not np.isclose(np.abs(values[full.block(k)]).sum(), np.abs(table.values).sum(), rtol=1e-12, atol=0.0):
                 raise InvalidTableError(
@@ -133,7 +135,8 @@ class Derivatives:
     def _require_consistent(self, misses: FloatArray, size: float) -> None:
         missed = np.abs(misses)
         if missed.max() > _CONSISTENT * size:
-            block = next(k for k, _ in enumerate(self.labelled.constraints) if self._is_in(int(missed.argmax()), k))
+            # the last constraint that begins at the row or before it
+            block = int(np.searchsorted(self.labelled.arrays.system.offsets, missed.argmax(), side="right")) - 1
             scope = ", ".join(self.labelled.full.scopes[block])
             raise InconsistentTargetsError(
                 f"the changes of the targets contradict each other on shared marginals: by "
@@ -141,25 +144,11 @@ class Derivatives:
                 "in their totals"
             )
 
-    def _is_in(self, row: int, k: int) -> bool:
-        block = self.labelled.arrays.system.block(k)
-        return bool(block.start <= row < block.stop)
-
     def _tables_of(self, potentials: FloatArray) -> tuple[Table, ...]:
-        full = self.labelled.full
-        values = np.zeros(full.rows)
         # rows that left the problem keep the derivative 0
+        values = np.zeros(self.labelled.full.rows)
         values[self.labelled.rows] = potentials
-        tables = []
-        for k, constraint in enumerate(self.labelled.constraints):
-            domain = full.domain.select(full.scopes[k])
-            if is_sparse(constraint.target):
-                tables.append(sparse_table(domain, full.row_codes[k], values[full.block(k)], name="derivative"))
-                continue
-            dense = np.zeros(domain.sizes)
-            dense[full.row_codes[k]] = values[full.block(k)]
-            tables.append(dense_table(domain, dense, name="derivative"))
-        return tuple(tables)
+        return tables_on_rows(self.labelled, values, 0.0, "derivative")
 
 
 def _finite(values: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.row_witness import diagnose_rows
 from purtensor.kernels.engine import engine_for
-from purtensor.projection.input_changes import refuse_changes
+from purtensor.projection.options import refuse_changes
 from purtensor.solving.dual.labelled import build_question
 from purtensor.solving.dual.options import Bounds, GeneralOptions, general_constraints, is_plain
 from purtensor.tables.coded import domain_of

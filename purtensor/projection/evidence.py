@@ -15,8 +15,14 @@ from purtensor._typing import Table
 from purtensor.constraints.rank.independence import independent_rows
 from purtensor.errors import TooLargeError
 from purtensor.kernels.engine import engine_for
-from purtensor.projection.labels import in_units_given, table_of, tables_of_potentials, tables_of_rows
-from purtensor.projection.trace import trace_of, with_duals
+from purtensor.projection.labels import (
+    in_units_given,
+    table_of,
+    tables_of_potentials,
+    tables_of_rows,
+    trace_of,
+    with_duals,
+)
 from purtensor.solving.gauge import canonical_potentials
 from purtensor.solving.loop import Run
 from purtensor.solving.problem import LabelledProblem

@@ -5,10 +5,13 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import Any, Generic, TypeVar
 
 from purtensor.errors import InvalidOptionError
+from purtensor.projection.progress import members_progress
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -33,6 +36,56 @@ class Failure:
     traceback: str = field(repr=False)
 
 
+@dataclass(slots=True)
+class Gathered(Generic[Result]):
+    """What became of many items.
+
+    Attributes
+    ----------
+    results
+        By the number of the item.
+    failures
+        Those that failed, in order.
+    interrupted
+        Whether Ctrl-C came before all had ended.
+    """
+
+    results: dict[int, Result] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    interrupted: bool = False
+
+
+def gather(
+    call: Callable[[Item], Result], items: Sequence[Item], executor: Any, *, progress: bool, fails: bool = False
+) -> Gathered[Result]:
+    """Return what became of the items, until Ctrl-C comes, here or in a worker; the first error is raised if `fails`.
+
+    Raises
+    ------
+    InvalidOptionError
+        As `outcomes`.
+    """
+    found: Gathered[Result] = Gathered()
+    try:
+        with members_progress(progress, len(items)) as report, closing(outcomes(call, items, executor)) as ended:
+            for number, outcome in ended:
+                if not isinstance(outcome, Failure):
+                    found.results[number] = outcome
+                elif fails:
+                    raise outcome.error
+                else:
+                    found.failures.append(outcome)
+                    # Ctrl-C that a worker heard ends the whole call, as it would have here
+                    found.interrupted = getattr(outcome.error, "interrupted", False)
+                    if found.interrupted:
+                        break
+                report(failed=len(found.failures))
+    except KeyboardInterrupt:
+        found.interrupted = True
+    found.failures.sort(key=lambda failure: failure.member)
+    return found
+
+
 def outcomes(
     call: Callable[[Item], Result], items: Sequence[Item], executor: Any
 ) -> Generator[tuple[int, Result | Failure], None, None]:
@@ -51,6 +104,7 @@ def outcomes(
     InvalidOptionError
         Another executor.
     """
+    # each item has its number with it, as executors return in any order
     work = [(call, number, item) for number, item in enumerate(items)]
     if executor is None:
         yield from (_try(*one) for one in work)
@@ -106,9 +160,8 @@ def _submit(work: list[Any], executor: Any) -> Iterator[tuple[int, Any]]:
 def _end(futures: list[Any], client: Any) -> Iterable[Any]:
     if client is None:
         return as_completed(futures)
-    import distributed  # installed, where there is a Client of it
-
-    ended: Iterable[Any] = distributed.as_completed(futures)  # type: ignore[no-untyped-call]
+    # installed, where there is a Client of it
+    ended: Iterable[Any] = import_module("distributed").as_completed(futures)
     return ended
 
 

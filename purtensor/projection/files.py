@@ -7,32 +7,23 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, cast
 
-import numpy as np
 import xarray as xr
 
 import purtensor.outofcore as outofcore
-from purtensor.constraints.marginals import Marginal
 from purtensor.errors import FileFormatError, InvalidOptionError
-from purtensor.feasibility.diagnose import diagnose_table
-from purtensor.projection.evidence import LabelledEvidence
-from purtensor.projection.log_reference import IN_MASS, support_of_logarithms
 from purtensor.projection.relaxation import Relaxation
 from purtensor.projection.result import Projection, as_stored
 from purtensor.projection.stored_general import KIND as GENERAL
 from purtensor.projection.stored_general import general_dataset, general_projection_of
-from purtensor.projection.stored_relaxation import KIND, relaxation_dataset, relaxation_of
-from purtensor.solving.termination import Termination
+from purtensor.projection.stored_results import projection_dataset, projection_of, relaxation_dataset, relaxation_of
 from purtensor.tables.io.files import ending, load_table, save_table, table_of
 from purtensor.tables.io.netcdf import read_dataset, write_dataset
 from purtensor.tables.io.path_checks import path_text, require_file
-from purtensor.tables.io.table_dataset import dataset_to_table, table_to_dataset
-from purtensor.tables.store.copy import copy_store
 from purtensor.tables.store.table import StoredTable, open_table
+from purtensor.tables.store.write import copy_store
 
 _ABOVE = {"calibration": "purtensor.calibration.kept"}
 """Kinds of results that are made above this module, by the module that knows their files; imported when asked for."""
-
-_NUMBERS = ("residual", "residual_l1", "divergence", "bound", "tv_bound", "seconds")
 
 
 def save(table_or_result: Any, path: str | os.PathLike[str]) -> None:
@@ -118,6 +109,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     # a missing store gives its own error
     if name.lower().endswith(".zarr"):
         return open_table(path)
+    # names what is there instead, before a library fails in words of its own
     require_file(name, "a table or a result")
     if ending(path) != ".nc":
         return load_table(path)
@@ -142,71 +134,12 @@ def _dataset_of(result: Any) -> xr.Dataset:
         return cast("xr.Dataset", _above(kind, "dataset")(result))
     if isinstance(result, Relaxation):
         return relaxation_dataset(result)
-    if result.is_general:
-        return general_dataset(result)
-    parts = [table_to_dataset(result.table, "table_"), table_to_dataset(result.reference, "reference_")]
-    for k, (constraint, potential) in enumerate(zip(result.constraints, result.potentials, strict=True)):
-        parts.append(table_to_dataset(constraint.target, f"target{k}_"))
-        parts.append(table_to_dataset(potential, f"potential{k}_"))
-    parts += [table_to_dataset(rows, f"rows{k}_") for k, rows in enumerate(result.independent_rows or ())]
-    # coordinates become variables, so that the prefix names all of the trace
-    trace = result.trace.reset_coords()
-    parts.append(trace.rename({name: f"trace_{name}" for name in [*trace.data_vars, *trace.dims]}))
-    facts: dict[str, Any] = {name: float(getattr(result, name)) for name in _NUMBERS}
-    facts.update(
-        kind="projection",
-        termination=result.termination.name,
-        certified=int(result.certified),
-        diagnosed=int(result.diagnosis is not None),
-        reference_in=result.reference_in,
-        names_rows=int(result.independent_rows is not None),
-        iterations=result.iterations,
-        constraints=len(result.constraints),
-        notes="\n".join(result.notes),
-    )
-    return xr.merge(parts, combine_attrs="override").assign_attrs(facts)
-
-
-def _projection_of(dataset: xr.Dataset) -> Projection:
-    facts = dataset.attrs
-    count = int(facts["constraints"])
-    trace = dataset[[name for name in dataset.variables if str(name).startswith("trace_")]]
-    names = {name: str(name).removeprefix("trace_") for name in [*trace.data_vars, *trace.dims]}
-    evidence = LabelledEvidence(
-        dataset_to_table(dataset, "table_"),
-        tuple(dataset_to_table(dataset, f"potential{k}_") for k in range(count)),
-        trace.rename(names).set_coords("iteration").drop_attrs(deep=False),
-        # files of earlier versions do not name them
-        tuple(dataset_to_table(dataset, f"rows{k}_") for k in range(count)) if facts.get("names_rows", 0) else None,
-    )
-    reference = dataset_to_table(dataset, "reference_")
-    constraints = tuple(Marginal(dataset_to_table(dataset, f"target{k}_")) for k in range(count))
-    diagnosed = bool(facts.get("diagnosed", 0))  # files of earlier versions do not say
-    reference_in = str(facts.get("reference_in", IN_MASS))
-    support = reference if reference_in == IN_MASS else support_of_logarithms(reference)
-    return Projection(
-        termination=Termination[facts["termination"]],
-        certified=bool(facts["certified"]),
-        iterations=int(np.asarray(facts["iterations"]).item()),
-        notes=tuple(line for line in str(facts["notes"]).split("\n") if line),
-        # a verdict is not stored but made again: so the file cannot claim what does not hold
-        diagnosis=diagnose_table(support, constraints) if diagnosed else None,
-        reference=reference,
-        reference_in=reference_in,
-        constraints=constraints,
-        evidence=evidence,
-        residual=float(facts["residual"]),
-        residual_l1=float(facts["residual_l1"]),
-        divergence=float(facts["divergence"]),
-        bound=float(facts["bound"]),
-        tv_bound=float(facts["tv_bound"]),
-        seconds=float(facts["seconds"]),
-    )
+    return general_dataset(result) if result.is_general else projection_dataset(result)
 
 
 _RESULTS: dict[Any, Callable[[xr.Dataset], Projection | Relaxation]] = {
-    "projection": _projection_of,
-    KIND: relaxation_of,
+    "projection": projection_of,
+    "relaxation": relaxation_of,
     GENERAL: general_projection_of,
 }
 """Readers of results, by the kind that their file says it holds."""

@@ -23,7 +23,7 @@ from purtensor.solving.dual.options import GeneralOptions
 from purtensor.solving.dual.question import Question
 from purtensor.solving.dual.watch import StepLine
 from purtensor.solving.termination import Termination
-from purtensor.tables.values_at import look_up
+from purtensor.tables.translate import values_at
 from purtensor.verification.row_costs import MixedStatement
 
 
@@ -212,6 +212,7 @@ def run_general(
     on_face = replace(question, upper=upper)
     try:
         # from the reference: the potentials of the first run have diverged
+        # cells that the constraints force to 0 leave the problem, and all potentials are finite again
         again = answer(on_face, max_iterations=max_iterations, **options)
     except InfeasibleError:
         return GeneralRun(labelled, found, verdict)
@@ -236,7 +237,7 @@ def plain_rows(
     question, coded = labelled.question, labelled.coded
     masses = np.asarray(table.values, dtype=np.float64).reshape(-1)[coded.positions]
     found = [
-        look_up(own, coded.domain.select(constraint.scope), block.index.codes)
+        values_at(own, coded.domain.select(constraint.scope), block.index.codes)
         for own, constraint, block in zip(potentials, constraints, question.blocks, strict=True)
         if block.index is not None
     ]

@@ -14,8 +14,8 @@ from purtensor.kernels.divergence import divergence_sum
 from purtensor.kernels.reductions import inner_product
 from purtensor.projection.evidence import LabelledEvidence, SolverEvidence
 from purtensor.projection.general import GeneralEvidence
+from purtensor.projection.labels import trace_of
 from purtensor.projection.result import Projection
-from purtensor.projection.trace import trace_of
 from purtensor.solving.certificate import Certificate
 from purtensor.solving.chunked import SMALLEST_IN_CHUNKS
 from purtensor.solving.dual.answer import Answer

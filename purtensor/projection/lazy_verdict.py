@@ -58,6 +58,7 @@ def infeasible(diagnosis: Diagnosis[TableT] | None) -> InfeasibleError:
     """Return the error for a problem without a solution: the reason, then what to do."""
     if diagnosis is None:
         return InfeasibleError(explain(diagnosis))
+    # room and needed mass are NaN where the conflict is none of a single target
     known = diagnosis.explanation
     return InfeasibleError(
         f"{explain(diagnosis)}\n{_REMEDY}",

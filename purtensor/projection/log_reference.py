@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.solving.problem import Emptied, LabelledProblem, build_problem
 from purtensor.solving.solvers.ipf.log_domain_sweeps import SMALL
-from purtensor.tables.coded import describe_profile, domain_of, is_sparse, read_codes, relaid
+from purtensor.tables.coded import domain_of, profile_refusal, relaid
 
 if TYPE_CHECKING:
     from purtensor.projection.result import Projection
@@ -38,24 +38,14 @@ def support_of_logarithms(logarithms: Table) -> Table:
     flat = values.reshape(-1)
     wrong = np.flatnonzero(np.isnan(flat) | np.isposinf(flat))
     if len(wrong):
-        _refuse(logarithms, int(wrong[0]), float(flat[wrong[0]]))
+        profile_refusal(logarithms)(
+            int(wrong[0]), f"has the logarithm {flat[wrong[0]]}: a mass is finite, and -inf says that it is 0"
+        )
     if not np.isfinite(flat).any():
         raise InvalidTableError(
             f"the table of logarithms over {', '.join(domain.attributes)} is empty: no profile has a finite one"
         )
     return relaid(logarithms, np.isfinite(flat).astype(np.float64), name=logarithms.name)
-
-
-def _refuse(logarithms: Table, position: int, value: float) -> NoReturn:
-    domain = domain_of(logarithms)
-    if is_sparse(logarithms):
-        codes: list[Any] = [code[position] for code in read_codes(logarithms, domain)]
-    else:
-        codes = list(np.unravel_index(position, logarithms.shape))
-    raise InvalidTableError(
-        f"profile ({describe_profile(domain, codes)}) has the logarithm {value}: a mass is finite, and -inf says "
-        "that it is 0"
-    )
 
 
 def with_logarithms(labelled: LabelledProblem, logarithms: Table) -> LabelledProblem:

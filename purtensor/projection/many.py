@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -14,10 +13,9 @@ from purtensor._options import check_flag, is_count, items_of
 from purtensor._printing import Shown
 from purtensor._typing import Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
-from purtensor.errors import InvalidOptionError, NotConvergedError
-from purtensor.projection.executing import Failure, outcomes
+from purtensor.errors import InvalidOptionError
+from purtensor.projection.executing import Failure, gather
 from purtensor.projection.options import solver_of, stopping_of
-from purtensor.projection.progress import members_progress
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.solving.iterate import Solver
@@ -148,43 +146,14 @@ def project_many(
     check_flag("progress", progress)
     if seed is not None and not is_count(seed):
         raise InvalidOptionError(f"seed must be a non-negative integer, got {seed!r}")
+    # everything a worker needs, so that members do not depend on who runs them
     members = _members(references, constraints, seed, options)
-    results: list[Projection | None] = [None] * len(members)
-    failures: list[Failure] = []
-    interrupted = False
-    try:
-        with members_progress(progress, len(members)) as report:
-            for number, outcome in _until_interrupted(members, executor, failures):
-                results[number] = outcome
-                report(failed=len(failures))
-    except KeyboardInterrupt:
-        # nothing was completed: an empty ensemble would hide the interruption
-        if not failures and all(result is None for result in results):
-            raise
-        interrupted = True
-    return Ensemble(tuple(results), tuple(sorted(failures, key=lambda failure: failure.member)), interrupted)
-
-
-def _until_interrupted(
-    members: Sequence[_Member], executor: Any, failures: list[Failure]
-) -> Iterator[tuple[int, Projection | None]]:
-    """Yield each member that has ended with its result, None where it is added to the failures.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        Ctrl-C came, here or while a member was at work.
-    """
-    with closing(outcomes(_project, members, executor)) as ended:
-        for number, outcome in ended:
-            if not isinstance(outcome, Failure):
-                yield number, outcome
-                continue
-            failures.append(outcome)
-            if isinstance(outcome.error, NotConvergedError) and outcome.error.interrupted:
-                # Ctrl-C that a worker heard ends the whole call, as it would have here
-                raise KeyboardInterrupt
-            yield number, None
+    found = gather(_project, members, executor, progress=progress)
+    # nothing was completed: an empty ensemble would hide the interruption
+    if found.interrupted and not found.failures and not found.results:
+        raise KeyboardInterrupt
+    results = tuple(found.results.get(number) for number in range(len(members)))
+    return Ensemble(results, tuple(found.failures), found.interrupted)
 
 
 def _members(references: Any, constraints: Any, seed: int | None, options: dict[str, Any]) -> list[_Member]:

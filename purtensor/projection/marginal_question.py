@@ -99,7 +99,8 @@ class MarginalQuestion:
         if certificate and not outcome.hurried:
             try:
                 # of the face, where the run went on there
-                proof = _proof(verdict.labelled, outcome)
+                finite = outcome.termination is not Termination.NOT_FINITE
+                proof = DualCertifier(verdict.labelled.arrays).certify(outcome.iterate) if finite else None
             except KeyboardInterrupt:
                 outcome = interrupt(outcome, WITHOUT_PROOF)
         forget_layouts(verdict.labelled.arrays)
@@ -184,10 +185,3 @@ class _MarginalVerdict(FaceVerdict[Table]):
 def _warm_start(labelled: LabelledProblem, start: Projection[Any] | Sequence[Table]) -> FloatArray:
     tables = read_start(start, labelled.full.scopes)
     return scale_to_total(labelled.arrays, potentials_from(labelled, tables))
-
-
-def _proof(labelled: LabelledProblem, outcome: Run) -> Certificate | None:
-    """Return the certificate of the returned table; None where its numbers are not finite."""
-    if outcome.termination is Termination.NOT_FINITE:
-        return None
-    return DualCertifier(labelled.arrays).certify(outcome.iterate)

@@ -14,9 +14,9 @@ import xarray as xr
 from purtensor._typing import FloatArray, Table
 from purtensor.constraints.marginals import Marginal
 from purtensor.projection.evidence import SolverEvidence
+from purtensor.projection.labels import trace_of, with_duals
 from purtensor.projection.product_question import order_of
 from purtensor.projection.result import Projection
-from purtensor.projection.trace import trace_of, with_duals
 from purtensor.solving.certificate import Certificate, DualCertifier
 from purtensor.solving.iterate import Budget, Iterate, Solver, Step, iterate_at
 from purtensor.solving.loop import Progress, Run, Stage, begin, run_stage
@@ -66,6 +66,7 @@ def answer_product(
     def is_hopeless() -> bool:
         raise NotOfProduct
 
+    # the loop is that of all spaces: only the sums are other ones
     found = run_stage(Stage(space, begin(space, space.start()), step), stopping, report, is_hopeless)
     divergence = _divergence(space, found)
     evidence = ProductEvidence(reference, constraints, space, found, IPF(order_of(solver, len(constraints))))

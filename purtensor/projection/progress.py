@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 from purtensor.kernels.compiling import wall_clock
@@ -19,16 +20,10 @@ def progress_callback(shown: bool, callback: Callback[P] | None, tolerance: floa
 
     Only where it is requested, rich is installed, and there is a terminal.
     """
-    if not shown or not sys.stderr.isatty():
-        yield callback
-        return
-    try:
-        from rich.console import Console  # optional, and slow to import
-        from rich.status import Status
-    except ImportError:
-        yield callback
-        return
-    with Status("starting", console=Console(stderr=True)) as status:
+    with _status(shown, "starting") as status:
+        if status is None:
+            yield callback
+            return
         watch = SweepsToGo(tolerance) if tolerance > 0.0 else None
 
         def report(progress: Progress[P]) -> Any:
@@ -38,6 +33,19 @@ def progress_callback(shown: bool, callback: Callback[P] | None, tolerance: floa
             return callback(progress) if callback is not None else None
 
         yield report
+
+
+@contextmanager
+def _status(shown: bool, text: str) -> Iterator[Any]:
+    """Give a line of rich that can be updated; None where it is not wanted, or there is no rich or no terminal."""
+    if not shown or not sys.stderr.isatty() or find_spec("rich") is None:
+        yield None
+        return
+    from rich.console import Console  # optional, and slow to import
+    from rich.status import Status
+
+    with Status(text, console=Console(stderr=True)) as status:
+        yield status
 
 
 def progress_line(progress: Progress[Any], outlook: str) -> str:
@@ -67,17 +75,8 @@ def members_progress(shown: bool, count: int) -> Iterator[Told]:
         done += 1
         return members_line(done, count, failed, wall_clock() - started)
 
-    if not shown or not sys.stderr.isatty():
-        yield lambda *, failed: None
-        return
-    try:
-        from rich.console import Console  # optional, and slow to import
-        from rich.status import Status
-    except ImportError:
-        yield lambda *, failed: None
-        return
-    with Status(f"0 of {count:,}", console=Console(stderr=True)) as status:
-        yield lambda *, failed: status.update(line(failed))
+    with _status(shown, f"0 of {count:,}") as status:
+        yield (lambda *, failed: None) if status is None else (lambda *, failed: status.update(line(failed)))
 
 
 def members_line(done: int, count: int, failed: int, seconds: float) -> str:

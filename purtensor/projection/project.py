@@ -14,14 +14,13 @@ from purtensor.errors import InvalidOptionError
 from purtensor.kernels.engine import engine_for
 from purtensor.projection.deliver import deliver
 from purtensor.projection.general import potentials_of, run_general
-from purtensor.projection.input_changes import refuse_changes
 from purtensor.projection.labelled_answer import general_projection
 from purtensor.projection.log_reference import IN_LOG, IN_MASS
 from purtensor.projection.marginal_question import MarginalQuestion
-from purtensor.projection.options import check_telling, refuse_log_ratio, solver_of, stopping_of
+from purtensor.projection.options import check_telling, refuse_changes, refuse_log_ratio, solver_of, stopping_of
 from purtensor.projection.progress import progress_callback
 from purtensor.projection.result import Projection
-from purtensor.solving.dual.labelled import LabelledQuestion, build_question
+from purtensor.solving.dual.labelled import build_question
 from purtensor.solving.dual.options import Bounds, GeneralOptions, general_constraints, is_plain
 from purtensor.solving.dual.watch import StepLine
 from purtensor.solving.iterate import Solver
@@ -31,7 +30,6 @@ from purtensor.solving.solvers.gis import GIS
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.solvers.lbfgs import LBFGS
 from purtensor.solving.solvers.newton import Newton
-from purtensor.solving.stopping import Stopping
 from purtensor.tables.store.table import StoredTable, is_chunked
 
 _METHODS: dict[str, object] = {"newton": Newton(), "ipf": IPF(), "gis": GIS(), "lbfgs": LBFGS()}
@@ -201,38 +199,24 @@ def project(
             # a Newton step does the work of many sweeps: each method has a limit of its own
             if max_iterations is None:
                 stopping = replace(stopping, max_iterations=_MOST_STEPS[method])
+            # from here on rows of any kind: marginals with targets are equalities among them
             labelled = build_question(table, given, options)
-            memory = solver.memory if isinstance(solver, LBFGS) else LBFGS().memory
-            found = _project_general(labelled, table, stopping, start, report, certificate, method, memory)
+            run = run_general(
+                labelled,
+                tolerance=stopping.tolerance,
+                stop_on=stop_on,
+                max_iterations=stopping.max_iterations,
+                max_seconds=stopping.max_seconds,
+                certificate=bool(certificate),
+                start=None if start is None else potentials_of(start, labelled.question),
+                callback=None if report is None else _report_steps(report),
+                method=method,
+                memory=(solver if isinstance(solver, LBFGS) else LBFGS()).memory,
+            )
+            found = general_projection(table, run.labelled, run.answer, run.verdict)
     # forecasts of sweeps are about marginals: 0 asks for none
     awaited = 0.0 if found.is_general else stopping.residual
     return cast("Projection[TableT]", deliver(found, on_failure, awaited, by_sweeps=chosen == IPF()))
-
-
-def _project_general(
-    labelled: LabelledQuestion,
-    reference: Table,
-    stopping: Stopping,
-    start: Projection[Any] | Sequence[Table] | None,
-    report: Callable[[Progress], Any] | None,
-    certificate: bool,
-    method: str,
-    memory: int,
-) -> Projection:
-    """Return the projection of a question with rows of any kind."""
-    found = run_general(
-        labelled,
-        tolerance=stopping.tolerance,
-        stop_on=stopping.stop_on,
-        max_iterations=stopping.max_iterations,
-        max_seconds=stopping.max_seconds,
-        certificate=bool(certificate),
-        start=None if start is None else potentials_of(start, labelled.question),
-        callback=None if report is None else _telling(report),
-        method=method,
-        memory=memory,
-    )
-    return general_projection(reference, found.labelled, found.answer, found.verdict)
 
 
 def _method_of(solver: object) -> str:
@@ -255,7 +239,7 @@ def _method_of(solver: object) -> str:
     )
 
 
-def _telling(report: Callable[[Progress], Any]) -> Callable[[StepLine], bool]:
+def _report_steps(report: Callable[[Progress], Any]) -> Callable[[StepLine], bool]:
     """Return a callback of Progress as one of the dual's lines; there is no iterate of marginals to show."""
     nothing: Any = None
     return lambda line: report(Progress(line.iteration, line.seconds, line.residual, line.residual, nothing)) is True

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from purtensor._options import check_choice, is_count, is_number
+from purtensor._options import check_choice, is_number
 from purtensor._typing import Table
 from purtensor.constraints.consistency import check_consistency, check_totals
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.constraints.soft import soft as made_soft
 from purtensor.constraints.soft import soft_positions
-from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, NotConvergedWarning
+from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedError, PurtensorError
 from purtensor.feasibility.diagnose import diagnose_table
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.feasibility.verdict import Verdict
+from purtensor.projection.deliver import ending_in_words, raise_or_warn
 from purtensor.projection.general import run_general
-from purtensor.projection.input_changes import refuse_changes
 from purtensor.projection.lazy_verdict import explain
+from purtensor.projection.options import iterations_of, refuse_changes
 from purtensor.projection.relaxation import Relaxation, make_relaxation
 from purtensor.solving.dual.labelled import LabelledQuestion, build_question
 from purtensor.solving.dual.options import GeneralOptions
@@ -101,14 +101,14 @@ def relax(
     """
     flat = as_constraints(constraints)
     chosen = soft_positions(flat, soft)
-    _check_options(penalty, strength, tolerance, max_iterations, on_failure)
+    _check_options(penalty, strength, tolerance, on_failure)
     with refuse_changes(reference, flat):
         labelled = build_relaxation(reference, flat, chosen, penalty, float(strength))
         run = run_general(
             labelled,
             tolerance=tolerance,
             stop_on="residual",
-            max_iterations=_MOST_ITERATIONS if max_iterations is None else max_iterations,
+            max_iterations=_MOST_ITERATIONS if max_iterations is None else iterations_of(max_iterations),
             max_seconds=float("inf"),
             certificate=True,
         )
@@ -121,7 +121,8 @@ def relax(
                 run = run.end_with(Termination.INTERRUPTED)
             if diagnosis is not None and diagnosis.verdict is Verdict.INFEASIBLE:
                 run = run.end_with(Termination.INFEASIBLE)
-    return _deliver(make_relaxation(reference, run, chosen, penalty, float(strength), diagnosis), on_failure)
+    result = make_relaxation(reference, run, chosen, penalty, float(strength), diagnosis)
+    return raise_or_warn(result, on_failure, _refusal_of, stacklevel=3)
 
 
 def build_relaxation(
@@ -129,6 +130,7 @@ def build_relaxation(
 ) -> LabelledQuestion:
     """Return the problem in which the constraints at the positions `soft` may be violated at a cost."""
     hard = [constraint for k, constraint in enumerate(constraints) if k not in soft]
+    # a soft target may contradict others: only the hard ones have to agree
     if hard:
         check_consistency(hard)
     check_totals(constraints)  # soft targets may contradict others, but not in their total
@@ -153,9 +155,7 @@ def diagnosis_of_hard(
     return diagnose_table(labelled.coded.rebuild(np.where(keep, labelled.coded.values, 0.0)), hard)
 
 
-def _check_options(
-    penalty: str, strength: float, tolerance: float, max_iterations: int | None, on_failure: str
-) -> None:
+def _check_options(penalty: str, strength: float, tolerance: float, on_failure: str) -> None:
     check_choice("penalty", penalty, PENALTIES)
     check_choice("on_failure", on_failure, ("raise", "warn", "return"))
     if not (is_number(strength) and 0 < strength < np.inf):
@@ -164,21 +164,11 @@ def _check_options(
         )
     if not (is_number(tolerance) and 0 < tolerance < 1):
         raise InvalidOptionError(f"tolerance must be a share of the total mass between 0 and 1, got {tolerance!r}")
-    if max_iterations is not None and not is_count(max_iterations):
-        raise InvalidOptionError(f"max_iterations must be a count, got {max_iterations!r}")
 
 
-def _deliver(result: Relaxation, on_failure: str) -> Relaxation:
-    if result.converged or on_failure == "return":
-        return result
-    if result.termination is Termination.INFEASIBLE and on_failure == "raise":
+def _refusal_of(result: Relaxation) -> PurtensorError:
+    """Return the error for a relaxation that has not converged."""
+    if result.termination is Termination.INFEASIBLE:
         message = f"the hard constraints cannot be met: {explain(result.diagnosis)}; relax another one"
-        raise InfeasibleError(message, result.diagnosis)
-    message = (
-        f"not converged after {result.iterations} iterations: {result.termination.value}; residual of the hard "
-        f"constraints {result.residual:.2e}, {result.residual_l1:.2e} in L1, total mass 1"
-    )
-    if on_failure == "raise":
-        raise NotConvergedError(message, result)
-    warnings.warn(message, NotConvergedWarning, stacklevel=3)
-    return result
+        return InfeasibleError(message, result.diagnosis)
+    return NotConvergedError(ending_in_words(result, " of the hard constraints"), result)

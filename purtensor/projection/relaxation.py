@@ -13,7 +13,7 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.rows import RowBlock
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.projection.general import GeneralRun
-from purtensor.projection.result import describe_washout
+from purtensor.projection.labels import describe_washout
 from purtensor.solving.dual.labelled import LabelledQuestion
 from purtensor.solving.dual.question import Question, block_costs, penalty_paid
 from purtensor.solving.termination import Termination
@@ -124,6 +124,7 @@ def make_relaxation(
 ) -> Relaxation:
     """Return the labelled answer of a run on the question that `relax` asks."""
     labelled, found = run.labelled, run.answer
+    # the question is solved in the units of the targets: misses are divided by its total for shares
     question, total = labelled.question, labelled.question.total
     # soft ones are wrapped: labels need the marginal inside
     constraints = tuple(getattr(one, "constraint", one) for one in labelled.constraints)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, cast
 
@@ -15,12 +15,11 @@ from purtensor._typing import Table, TableT
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.projection.derivatives import Derivatives, Gradient
-from purtensor.projection.evidence import ChunkedEvidence, Evidence, SolverEvidence
+from purtensor.projection.evidence import ChunkedEvidence, Evidence
 from purtensor.projection.general import GeneralEvidence, plain_rows
+from purtensor.projection.labels import describe_washout
 from purtensor.projection.log_reference import IN_MASS, support_of
-from purtensor.projection.solved import arrays_of, gather_point, in_its_engine, point_of
-from purtensor.solving.log_ratio import log_ratio_bound
-from purtensor.solving.spaces.arrays import ArraySpace
+from purtensor.projection.solved import arrays_of, bound_log_ratio, in_its_engine
 from purtensor.solving.termination import Termination
 
 if TYPE_CHECKING:
@@ -122,10 +121,7 @@ class Projection(Shown, Generic[TableT]):
         return self.evidence.chunks()
 
     def potential_chunks(self) -> Iterator[tuple[Table, ...]]:
-        """Yield the potentials part by part: a table for each constraint, on the rows that have a profile there.
-
-        In memory there is one part. Rows that couple the parts are in each of them.
-        """
+        """Yield the potentials part by part, on the rows with a profile there; rows that couple parts are in each."""
         return self.evidence.potential_chunks()
 
     @property
@@ -175,19 +171,9 @@ class Projection(Shown, Generic[TableT]):
         2 10^7 entries of that array, for rows of other kinds, and for tables on disk that memory does not hold or
         whose targets are sums of fractions on disk (notes/log_ratio.md).
         """
-        result = as_stored(cast("Projection[Any]", self))
         if self.is_general or self.termination is Termination.INFEASIBLE:
             return float("inf")
-        in_memory, again = isinstance(result.reference, Table), not isinstance(self.evidence, SolverEvidence)
-        # a result from a file has lost what the run knew of its zeros: a finite bound says that none is missing
-        if again and not self.bound < float("inf") and not (in_memory and bool(result.table.all())):
-            return float("inf")  # zeros of the table may be none of the exact projection
-        found = (*point_of(result), 0.0) if in_memory else gather_point(result)
-        if found is None:
-            return float("inf")
-        labelled, point, apart = found
-        # of the point in memory, plus how far the table on disk is from it
-        return log_ratio_bound(ArraySpace(labelled.arrays), point) + apart
+        return bound_log_ratio(as_stored(cast("Projection[Any]", self)))
 
     @in_its_engine
     def jvp(self, targets: Sequence[Table | None] | None = None, log_reference: Table | None = None) -> Table:
@@ -277,11 +263,6 @@ class Projection(Shown, Generic[TableT]):
         )
 
 
-def in_chunks(stored: Projection[Any], reference: Table) -> Projection[Table]:
-    """Return the projection of a stored copy of a table of dask as that of the table itself, with its chunks."""
-    return replace(stored, reference=reference, table=None, evidence=ChunkedEvidence(stored, reference))
-
-
 def as_stored(result: Projection[Any]) -> Projection[Any]:
     """Return a projection as it is stored, where its table is one of chunks of dask; any other as it is.
 
@@ -297,15 +278,6 @@ def as_stored(result: Projection[Any]) -> Projection[Any]:
     if given is not None and given is not evidence.table:
         raise InvalidOptionError("result must have the table that its run stored, got another one")
     return evidence.stored
-
-
-def describe_washout(reference: Table) -> str:
-    """Return in words how much of a regularized reference is pseudo-counts; nothing where it is not regularized."""
-    share = reference.attrs.get("washed_out_share")
-    # arithmetic keeps attributes: a sum of tables, or a part of one, is no regularized reference of total 1
-    if share is not None and abs(float(reference.sum()) - 1.0) > 1e-9:
-        return ""
-    return "" if share is None else f"{share:.3g} (lambda * profiles / N: pseudo-counts over counts)"
 
 
 def require_projection(result: object) -> None:

@@ -17,10 +17,12 @@ from purtensor.projection.evidence import SolverEvidence
 from purtensor.projection.labels import potentials_from
 from purtensor.projection.log_reference import IN_MASS, problem_of
 from purtensor.solving.iterate import Iterate, iterate_at
+from purtensor.solving.log_ratio import log_ratio_bound
 from purtensor.solving.problem import LabelledProblem, build_problem
+from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.tables.coded import encode
 from purtensor.tables.memory import available_memory
-from purtensor.tables.values_at import look_up
+from purtensor.tables.translate import values_at
 
 if TYPE_CHECKING:
     from purtensor.projection.result import Projection
@@ -64,7 +66,7 @@ def gather_point(result: Projection[Any]) -> tuple[LabelledProblem, Iterate, flo
         return None
     reference = result.reference.to_table()
     coded = encode(reference)
-    table = look_up(result.table.to_table(), coded.domain, coded.codes)
+    table = values_at(result.table.to_table(), coded.domain, coded.codes)
     values = np.zeros(reference.size)
     # on the face: profiles that the projection empties are no part of the problem
     values[coded.positions] = np.where(table > 0, coded.values, 0)
@@ -90,7 +92,7 @@ def _named_rows(labelled: LabelledProblem, tables: Sequence[Table]) -> BoolArray
     """Return which rows of a problem tables of True and False name, one per constraint."""
     full = labelled.full
     named = [
-        look_up(table.astype(np.float64), full.domain.select(scope), codes)
+        values_at(table.astype(np.float64), full.domain.select(scope), codes)
         for table, scope, codes in zip(tables, full.scopes, full.row_codes, strict=True)
     ]
     return np.asarray(np.concatenate(named)[labelled.rows] != 0.0)
@@ -109,3 +111,18 @@ def point_of(result: Projection[Any]) -> tuple[LabelledProblem, Iterate]:
     reference = result.reference.copy(data=np.where(result.table.values > 0, result.reference.values, empty))
     labelled = problem_of(result, reference)
     return labelled, iterate_at(labelled.arrays, potentials_from(labelled, result.potentials))
+
+
+def bound_log_ratio(result: Projection[Any]) -> float:
+    """Return the proved bound on |log(q / table)| of a projection onto marginals; inf where nothing is proved."""
+    in_memory = isinstance(result.reference, Table)
+    # a result from a file has lost what the run knew of its zeros: a finite bound says that none is missing
+    is_proved = isinstance(result.evidence, SolverEvidence) or result.bound < np.inf
+    if not is_proved and not (in_memory and bool(result.table.all())):
+        return float("inf")  # zeros of the table may be none of the exact projection
+    found = (*point_of(result), 0.0) if in_memory else gather_point(result)
+    if found is None:
+        return float("inf")
+    labelled, point, apart = found
+    # of the point in memory, plus how far the table on disk is from it
+    return log_ratio_bound(ArraySpace(labelled.arrays), point) + apart

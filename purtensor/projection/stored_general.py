@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,18 @@ from purtensor.feasibility.row_witness import diagnose_rows
 from purtensor.projection.general import GeneralEvidence
 from purtensor.projection.labelled_answer import general_projection
 from purtensor.projection.result import Projection
+from purtensor.projection.stored_results import ENDING, NUMBERS, read_facts, write_facts
 from purtensor.solving.dual.answer import Answer
 from purtensor.solving.dual.labelled import LabelledQuestion, encode_with_signs
 from purtensor.solving.dual.options import GeneralOptions
 from purtensor.solving.dual.question import Question
 from purtensor.solving.dual.watch import StepLine
-from purtensor.solving.termination import Termination
-from purtensor.tables.io.table_dataset import dataset_to_table, table_to_dataset
+from purtensor.tables.io.table_dataset import as_json, dataset_to_table, table_to_dataset
 
 KIND = "general projection"
 _CELLS = ("masses", "at_bound", "bound_potentials")
-_NUMBERS = ("residual", "residual_l1", "objective", "divergence", "bound", "tv_bound", "seconds")
+_STEP = ("iteration", "residual", "seconds")
+_NUMBERS = (*NUMBERS, "objective")
 
 
 def general_dataset(result: Projection) -> xr.Dataset:
@@ -33,6 +35,7 @@ def general_dataset(result: Projection) -> xr.Dataset:
     if not isinstance(evidence, GeneralEvidence):
         raise TypeError("this is a projection onto marginals with targets")
     question, found = evidence.labelled.question, evidence.answer
+    # the rows of all constraints one below the other, as the question numbers them
     rows = sparse.vstack([block.coefficients for block in question.blocks], format="csr")
     arrays: dict[str, Any] = {
         "cell_reference": ("cell", question.reference),
@@ -47,15 +50,13 @@ def general_dataset(result: Projection) -> xr.Dataset:
         "row_begins": ("begin", rows.indptr.astype(np.int64)),
         "entry_cell": ("entry", rows.indices.astype(np.int64)),
         "entry_value": ("entry", rows.data),
-        "step_iteration": ("step", np.array([line.iteration for line in found.lines], dtype=np.int64)),
-        "step_residual": ("step", np.array([line.residual for line in found.lines], dtype=np.float64)),
-        "step_seconds": ("step", np.array([line.seconds for line in found.lines], dtype=np.float64)),
+        **{f"step_{name}": ("step", np.array([getattr(line, name) for line in found.lines])) for name in _STEP},
     }
     parts = [table_to_dataset(result.reference, "reference_"), xr.Dataset(arrays)]
     options = evidence.labelled.options
     facts: dict[str, Any] = {
         "kind": KIND,
-        "blocks": json.dumps([_block_facts(block) for block in question.blocks]),
+        "blocks": as_json([_block_facts(block) for block in question.blocks], "the constraints"),
         "asked": len(result.constraints),
         "total": question.total,
         "fixed_total": int(question.fixed_total),
@@ -63,12 +64,10 @@ def general_dataset(result: Projection) -> xr.Dataset:
         # attributes of NetCDF know no None
         "size": float("nan") if question.size is None else question.size,
         "signed": int(options.signed),
-        "termination": found.termination.name,
-        "iterations": found.iterations,
-        "notes": json.dumps(list(found.notes)),
         "diagnosed": int(result.diagnosis is not None),
         "words": options.in_words(),
-        **{f"answer_{name}": float(getattr(found, name)) for name in _NUMBERS},
+        **write_facts(found, ENDING),
+        **write_facts(found, _NUMBERS, "answer_"),
     }
     return xr.merge(parts, combine_attrs="override").assign_attrs(facts)
 
@@ -77,6 +76,7 @@ def general_projection_of(dataset: xr.Dataset) -> Projection:
     """Return the projection that a dataset holds."""
     facts = dataset.attrs
     reference = dataset_to_table(dataset, "reference_")
+    # cells are stored by position: the support of the reference gives them back their labels
     coded, signs = encode_with_signs(reference, signed=bool(facts["signed"]))
     blocks = _blocks(dataset, json.loads(facts["blocks"]), len(coded.values))
     size = float(facts["size"])
@@ -93,19 +93,16 @@ def general_projection_of(dataset: xr.Dataset) -> Projection:
         fixed_total=bool(facts["fixed_total"]),
         describe=coded.describe,
     )
-    lines = zip(*(dataset[f"step_{name}"].values for name in ("iteration", "residual", "seconds")), strict=True)
-    numbers: dict[str, Any] = {name: float(facts[f"answer_{name}"]) for name in _NUMBERS}
+    lines = zip(*(dataset[f"step_{name}"].values.tolist() for name in _STEP), strict=True)
     found = Answer(
         masses=dataset["answer_masses"].values,
         potentials=dataset["answer_potentials"].values,
         at_bound=dataset["answer_at_bound"].values.astype(np.int8),
         bound_potentials=dataset["answer_bound_potentials"].values,
         sums=dataset["answer_sums"].values,
-        termination=Termination[facts["termination"]],
-        iterations=int(np.asarray(facts["iterations"]).item()),
-        notes=tuple(json.loads(facts["notes"])),
-        lines=tuple(StepLine(int(n), float(residual), float(seconds)) for n, residual, seconds in lines),
-        **numbers,
+        lines=tuple(StepLine(*line) for line in lines),
+        **read_facts(facts, ENDING),
+        **read_facts(facts, _NUMBERS, "answer_"),
     )
     options = GeneralOptions(distance=question.distance, size=question.size, signed=bool(facts["signed"]))
     constraints = tuple(KnownRows(block) for block in blocks[: int(np.asarray(facts["asked"]).item())])
@@ -116,18 +113,11 @@ def general_projection_of(dataset: xr.Dataset) -> Projection:
 
 
 def _block_facts(block: RowBlock) -> dict[str, Any]:
-    soft = block.softness
-    facts: dict[str, Any] = {"name": block.name, "labels": list(block.labels), "is_marginal": block.is_marginal}
-    if soft is not None:
-        facts["softness"] = {
-            "penalty": soft.penalty,
-            "k": soft.k,
-            **{
-                name: None if getattr(soft, name) is None else np.asarray(getattr(soft, name)).tolist()
-                for name in ("strength", "sd", "covariance")
-            },
-        }
-    return facts
+    soft = None if block.softness is None else asdict(block.softness)
+    return {"name": block.name, "labels": list(block.labels), "is_marginal": block.is_marginal, "softness": soft}
+
+
+_ARRAYS = ("strength", "sd", "covariance")
 
 
 def _blocks(dataset: xr.Dataset, told: list[dict[str, Any]], cells: int) -> tuple[RowBlock, ...]:
@@ -139,13 +129,9 @@ def _blocks(dataset: xr.Dataset, told: list[dict[str, Any]], cells: int) -> tupl
         own = slice(begin, begin + len(facts["labels"]))
         begin = own.stop
         soft = facts.get("softness")
-        softness = None
         if soft is not None:
-            arrays = {
-                name: None if soft[name] is None else np.asarray(soft[name], dtype=np.float64)
-                for name in ("strength", "sd", "covariance")
-            }
-            softness = Softness(soft["penalty"], k=float(soft["k"]), **arrays)
+            arrays = {name: np.asarray(soft[name], dtype=np.float64) for name in _ARRAYS if soft[name] is not None}
+            soft = Softness(soft["penalty"], k=float(soft["k"]), **arrays)
         blocks.append(
             RowBlock(
                 facts["name"],
@@ -153,7 +139,7 @@ def _blocks(dataset: xr.Dataset, told: list[dict[str, Any]], cells: int) -> tupl
                 rows[own.start : own.stop],
                 lower[own],
                 upper[own],
-                softness=softness,
+                softness=soft,
                 is_marginal=bool(facts["is_marginal"]),
             )
         )

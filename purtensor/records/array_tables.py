@@ -10,10 +10,10 @@ import pandas as pd
 
 from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.tables.coded import check_attribute, dense_table, sparse_table
-from purtensor.tables.domain import Domain, as_attributes
+from purtensor.tables.coded import dense_table, sparse_table
+from purtensor.tables.domain import Domain, as_attributes, check_attribute
 from purtensor.tables.factorize import plain_index
-from purtensor.tables.grouping import first_repeated
+from purtensor.tables.grouping import first_repeated, group_profiles
 from purtensor.tables.masses import as_float64
 from purtensor.tables.memory import require_memory
 
@@ -29,16 +29,15 @@ def of_coordinates(coordinates: Sequence[Any], values: Any, shape: Sequence[int]
     codes = tuple(np.asarray(axis, dtype=np.int64) for axis in coordinates)
     numbers = numbers_given(np.asarray(values))
     if first_repeated(codes, domain.sizes) is not None:  # entries of one cell are summed, as scipy does
-        flat = np.ravel_multi_index(codes, shape)
-        cells, place = np.unique(flat, return_inverse=True)
-        numbers = np.bincount(place, numbers).astype(np.float64)
-        codes = tuple(np.asarray(code) for code in np.unravel_index(cells, shape))
+        group, codes = group_profiles(codes, domain.sizes)
+        numbers = np.bincount(group, numbers).astype(np.float64)
     return sparse_table(domain, codes, numbers, name="count")
 
 
 def of_pydata(data: Any, attributes: Any) -> Table:
     """Return the sparse table of an array of pydata/sparse."""
     listed = data if hasattr(data, "coords") else data.tocoo()
+    # cells that are not listed would have this value, and sparse tables have none
     if listed.fill_value != 0:
         raise InvalidTableError(f"the fill value of a sparse array must be 0, got {listed.fill_value}")
     return of_coordinates(tuple(listed.coords), listed.data, listed.shape, attributes)

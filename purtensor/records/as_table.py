@@ -16,10 +16,9 @@ from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.records.array_tables import is_pydata, names_given, numbers_given, of_array, of_coordinates, of_pydata
 from purtensor.records.frames import as_frame
-from purtensor.tables.coded import check_attribute, dense_table, describe_profile, domain_of, sparse_table
-from purtensor.tables.domain import Domain, as_attributes
+from purtensor.tables.coded import dense_table, domain_of, require_distinct, sparse_table
+from purtensor.tables.domain import Domain, as_attributes, check_attribute
 from purtensor.tables.factorize import factorize, plain_index
-from purtensor.tables.grouping import first_repeated
 from purtensor.tables.store.table import StoredTable
 
 COUNTED = ("count", "counts", "probability", "value", "values", "freq", "frequency", "n", "len", "size", "proportion")
@@ -79,6 +78,7 @@ def as_table(data: Any, attributes: Attributes | Mapping[str, Iterable[Hashable]
         return _of_series(data, attributes)
     if isinstance(data, Mapping):
         return _of_mapping(data, attributes)
+    # before the frames: a crosstab is a frame, whose columns are labels
     if isinstance(data, pd.DataFrame) and (_is_crosstab(data) or _is_matrix(data, attributes)):
         return _of_crosstab(data, attributes)
     frame = nw.from_native(as_frame(data), pass_through=True)
@@ -116,6 +116,7 @@ def _of_series(data: pd.Series[Any], attributes: Any) -> Table:
 
 
 def _of_mapping(data: Mapping[Any, Any], attributes: Any) -> Table:
+    # nested dicts and tuples for keys come to the same: one tuple of labels per total
     flat = dict(_flatten(data, ()))
     if not flat:
         raise InvalidTableError("the dict must have at least one total, got none")
@@ -190,6 +191,7 @@ def _of_crosstab(data: pd.DataFrame, attributes: Any) -> Table:
             data.shape
         )
         return dense_table(Domain(names, tuple(factor.categories for factor in factors)), values, name="count")
+    # with several levels not every combination is possible: they are listed, not laid out
     pairs = [(*_tuple(row), *_tuple(column)) for row in data.index for column in data.columns]
     columns = [
         nw.from_native(pd.Series(plain_index(pair[k] for pair in pairs)), series_only=True) for k in range(len(names))
@@ -243,13 +245,14 @@ def _make_sparse(names: tuple[str, ...], columns: Sequence[Any], values: FloatAr
     domain = Domain(names, tuple(factor.categories for factor in factors))
     for name, categories in zip(names, domain.categories, strict=True):
         check_attribute(name, categories)
-    again = first_repeated(codes, domain.sizes)
-    if again is not None:
-        profile = describe_profile(domain, [code[again] for code in codes])
-        raise InvalidTableError(
+    require_distinct(
+        domain,
+        codes,
+        lambda _, profile: InvalidTableError(
             f"profile ({profile}) is listed twice; sum its numbers, or give the frame to purtensor.tabulate with the "
             "column of counts as weights"
-        )
+        ),
+    )
     _refuse_totals(names, domain, codes, values)
     # lexsort takes the last key first: the first attribute decides
     order = np.lexsort(codes[::-1])

@@ -49,6 +49,7 @@ class Column:
         InvalidTableError
             Values that are not labels, such as lists.
         """
+        # every distinct value of a batch is looked up once, not every row
         if not pa.types.is_dictionary(column.type):
             column = _encode(column, name)
         labels = column.dictionary
@@ -78,39 +79,27 @@ class Column:
         return codes
 
     @property
+    def texts(self) -> list[Any]:
+        """The values as Python's."""
+        return [value for part in self.values for value in part.to_pylist()]
+
+    @property
     def size(self) -> int:
         """How many distinct values there are."""
         return len(self.first_rows)
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
-    """The distinct profiles of records.
+class Profiles:
+    """Profiles of records.
 
     Attributes
     ----------
-    columns
-        The distinct values of each attribute.
     codes
-        One array per attribute, one entry a profile; -1 where the value is missing.
+        One array per attribute, one entry a profile. While batches come they are one more than the codes of the
+        columns, 0 where a value is missing, in as few bytes as hold them; in the end -1 where it is missing.
     counts, masses
         How many records each profile has, and the sum of their weights; None without weights.
-    rows
-        How many records there are.
-    """
-
-    columns: Mapping[str, Column]
-    codes: tuple[IntArray, ...]
-    counts: FloatArray
-    masses: FloatArray | None
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Profiles:
-    """Profiles with the number of their records, and the sum of their weights if there are any.
-
-    Codes are one more than those of the columns, 0 where a value is missing, in as few bytes as hold them.
     """
 
     codes: tuple[npt.NDArray[Any], ...]
@@ -118,8 +107,10 @@ class _Profiles:
     masses: FloatArray | None
 
 
-def group_batches(batches: Iterable[tuple[Mapping[str, pa.Array], FloatArray | None]], names: Sequence[str]) -> Groups:
-    """Return the profiles of batches, each with its columns and, where there are any, its weights.
+def group_batches(
+    batches: Iterable[tuple[Mapping[str, pa.Array], FloatArray | None]], names: Sequence[str]
+) -> tuple[dict[str, Column], Profiles]:
+    """Return the values and the profiles of batches, each with its columns and, where there are any, its weights.
 
     Raises
     ------
@@ -127,23 +118,19 @@ def group_batches(batches: Iterable[tuple[Mapping[str, pa.Array], FloatArray | N
         Values that are not labels; whole weights of one profile whose sum float64 does not hold.
     """
     columns = {name: Column() for name in names}
-    kept = _Profiles(tuple(np.zeros(0, dtype=np.uint8) for _ in names), np.zeros(0), None)
-    waiting: list[_Profiles] = []
+    kept = Profiles(tuple(np.zeros(0, dtype=np.uint8) for _ in names), np.zeros(0), None)
+    waiting: list[Profiles] = []
     row = grouped = 0
     for batch, weights in batches:
-        codes = tuple(_pack(columns[name].codes(batch[name], name, row), columns[name]) for name in names)
-        waiting.append(_Profiles(codes, np.ones(len(codes[0])), weights))
+        found = [(column, column.codes(batch[name], name, row)) for name, column in columns.items()]
+        codes = tuple((code + 1).astype(smallest_unsigned(column.size + 1)) for column, code in found)
+        waiting.append(Profiles(codes, np.ones(len(codes[0])), weights))
         row += len(codes[0])
         # as many rows wait as profiles are kept, so that each is grouped a few times at most, however many come
         if row - grouped > max(_MOST_WAITING, 2 * len(kept.counts)):
             kept, waiting, grouped = _merge([kept, *waiting], columns), [], row
     kept = _merge([kept, *waiting], columns)
-    codes = tuple(code.astype(np.int64) - 1 for code in kept.codes)
-    return Groups(columns, codes, kept.counts, kept.masses, row)
-
-
-def _pack(codes: IntArray, column: Column) -> npt.NDArray[Any]:
-    return (codes + 1).astype(smallest_unsigned(column.size + 1))
+    return columns, Profiles(tuple(code.astype(np.int64) - 1 for code in kept.codes), kept.counts, kept.masses)
 
 
 def _encode(column: pa.Array, name: str) -> pa.DictionaryArray:
@@ -164,14 +151,15 @@ def _plain(labels: pa.Array) -> pa.Array:
     return labels.view(f"int{labels.type.bit_width}") if pa.types.is_temporal(labels.type) else labels
 
 
-def _merge(parts: Sequence[_Profiles], columns: Mapping[str, Column]) -> _Profiles:
+def _merge(parts: Sequence[Profiles], columns: Mapping[str, Column]) -> Profiles:
     """Return the distinct profiles of all parts, with the sums of what each of them has."""
     codes = [np.concatenate(several) for several in zip(*(part.codes for part in parts), strict=True)]
     group, distinct = group_profiles(codes, [column.size + 1 for column in columns.values()])
     size = len(distinct[0])
     counts = np.bincount(group, np.concatenate([part.counts for part in parts]), size).astype(np.float64)
+    # the profiles kept at the beginning are none, and have no weights
     given = [part.masses for part in parts if part.masses is not None]
-    return _Profiles(distinct, counts, sum_masses(np.concatenate(given), group, size) if given else None)
+    return Profiles(distinct, counts, sum_masses(np.concatenate(given), group, size) if given else None)
 
 
 def sum_masses(masses: FloatArray, group: IntArray, count: int) -> FloatArray:
@@ -195,6 +183,7 @@ def sum_masses(masses: FloatArray, group: IntArray, count: int) -> FloatArray:
     hint = "divide the weights by a constant"
     if not np.isfinite(sums).all():
         raise InvalidTableError(f"the weights of a profile sum to more than float64 can hold; {hint}", hint=hint)
+    # beyond 2^53 a sum may be rounded: these few profiles are added up again in integers
     for profile in np.flatnonzero(sums >= LARGEST_EXACT_INTEGER):
         own = masses[group == profile]
         if np.array_equal(own, np.floor(own)):

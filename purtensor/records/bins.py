@@ -16,7 +16,6 @@ import pandas as pd
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.records.quantiles import quantile_edges
 from purtensor.tables.coded import domain_of
 from purtensor.tables.factorize import Factor
 from purtensor.tables.labels import MISSING_CATEGORY
@@ -44,6 +43,7 @@ class Bins:
 
     def codes(self, numbers: FloatArray) -> IntArray:
         """Return the bin of each number, -1 where it is NaN."""
+        # side="right": a number that is an edge lies in the bin above
         codes: IntArray = np.searchsorted(np.asarray(self.edges, dtype=np.float64), numbers, side="right")
         # searchsorted has put NaN into the last bin
         codes[np.isnan(numbers)] = -1
@@ -121,6 +121,7 @@ def make_bins(spec: BinSpec, attribute: str, numbers: FloatArray, masses: FloatA
             )
     else:
         edges = check_edges(spec, f"bins of {attribute!r}")
+    # of whole numbers 30-44 has 44 in it; of others the upper edge is not in the bin
     whole = all(float(number).is_integer() for number in (*edges, *numbers[known].tolist()))
     return Bins(edges, tuple(year_labels(edges) if whole else bin_labels(edges)))
 
@@ -213,3 +214,39 @@ def bin_values(values: Any, edges: Sequence[float], labels: Sequence[str]) -> pd
 
 def _text(number: float) -> str:
     return str(int(number)) if float(number).is_integer() else repr(float(number))
+
+
+MOST_BINS = 1_000_000
+
+
+def quantile_edges(values: FloatArray, weights: FloatArray, bins: int) -> tuple[float, ...]:
+    """Return at most bins - 1 increasing edges; an edge opens the bin above it.
+
+    The k-th cut comes after the first distinct value at which k / bins of the weight is reached, so that weights
+    and repeated rows do the same; between that value and the next one, the shortest decimal number is the edge.
+    Equal cuts are one, and nothing is cut after the largest value.
+    """
+    # records without weight do not move the edges
+    distinct, group = np.unique(values[weights > 0], return_inverse=True)
+    reached = np.cumsum(np.bincount(group, weights=weights[weights > 0]))
+    wanted = reached[-1] * np.arange(1, bins) / bins
+    # a value that has more than one share of the weight cuts once
+    after = np.unique(np.searchsorted(reached, wanted))
+    return tuple(shortest_between(float(distinct[i]), float(distinct[i + 1])) for i in after if i + 1 < len(distinct))
+
+
+def shortest_between(low: float, high: float) -> float:
+    """Return a number in (low, high] with as few significant digits as there are."""
+    middle = low + (high - low) / 2 if math.isfinite(high - low) else low / 2 + high / 2
+    for digits in range(1, 18):
+        step = 10.0 ** (math.floor(math.log10(max(abs(low), abs(high)))) - digits + 1)
+        if not (step > 0 and math.isfinite(step)):
+            break
+        # the multiple nearest to the middle, else the largest that is not above
+        for whole in (round(middle / step), math.floor(high / step)):
+            # the product is rounded: the text has the digits that are meant
+            candidate = float(f"{whole * step:.{digits}g}")
+            if low < candidate <= high:
+                # -0.0 becomes 0.0
+                return candidate + 0.0
+    return high

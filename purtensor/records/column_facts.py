@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -17,8 +17,9 @@ from purtensor.records.batch_groups import Column
 from purtensor.records.files import RecordFiles
 from purtensor.records.frames import read_records
 from purtensor.records.groups import lazy_frame
-from purtensor.records.text_labels import find_spellings, first_fraction, labels_of, missing_among, with_point
+from purtensor.records.text_labels import factor_texts, find_spellings
 from purtensor.tables.io.text_dialect import TextOptions
+from purtensor.tables.suspects import Suspect
 
 _KINDS = {"mixed-integer-float": "number", "floating": "number", "decimal": "number", "datetime64": "date"}
 
@@ -91,20 +92,14 @@ def _of_files(files: RecordFiles) -> dict[str, ColumnFacts]:
 
 
 def _of_text(column: Column, counts: FloatArray, options: TextOptions) -> ColumnFacts:
-    texts = [text for part in column.values for text in part.to_pylist()]
-    blank = np.array(missing_among(texts, options), dtype=bool)
-    missing = column.missing + int(counts[blank].sum())
+    texts = column.texts
     spelled = {text: int(counts[texts.index(text)]) for text in find_spellings(texts, options)}
-    kept = [k for k, text in enumerate(texts) if not blank[k] and text not in spelled]
-    present, own = [texts[k] for k in kept], counts[kept]
-    if not present:
-        return ColumnFacts("empty", pd.Index([], dtype=object), np.zeros(0), missing, spelled)
-    if first_fraction(present, options) is not None:
-        numbers = np.array([float(with_point(text, options)) for text in present])
-        labels, codes = np.unique(numbers, return_inverse=True)
-        return ColumnFacts("number", pd.Index(labels), _sum(codes, own), missing, spelled)
-    found, codes = labels_of(present, options)
-    return ColumnFacts(_kind(found), found, _sum(codes, own), missing, spelled)
+    # spellings of other programs are told apart, and are no values either
+    labels, codes = factor_texts(texts, replace(options, missing_values=(*options.missing_values, *spelled)))
+    missing = column.missing + int(counts[codes < 0].sum()) - sum(spelled.values())
+    kind = "number" if labels.dtype.kind == "f" else _kind(labels)
+    own = np.bincount(codes[codes >= 0], counts[codes >= 0], len(labels))
+    return ColumnFacts(kind, labels, own.astype(np.float64), missing, spelled)
 
 
 def _of_arrow(column: Column, counts: FloatArray, ordered: bool) -> ColumnFacts:
@@ -112,7 +107,7 @@ def _of_arrow(column: Column, counts: FloatArray, ordered: bool) -> ColumnFacts:
         return ColumnFacts("empty", pd.Index([], dtype=object), np.zeros(0), column.missing, {})
     values = pa.chunked_array(column.values).to_pandas()
     facts = _facts(pd.Index(values), counts, column.missing)
-    return facts if not ordered or facts.kind != "text" else _rename(facts, "categorical")
+    return replace(facts, kind="categorical") if ordered and facts.kind == "text" else facts
 
 
 def _of_frame(records: Any) -> dict[str, ColumnFacts]:
@@ -129,9 +124,10 @@ def _of_series(column: nw.Series[Any]) -> ColumnFacts:
     except TypeError:  # lists and the like, of which nothing can be counted
         return ColumnFacts("mixed", pd.Index([], dtype=object), np.zeros(0), len(values), {})
     counted = counted[counted > 0] if declared else counted
+    # the values of a categorical, without the categories that do not occur
     index = pd.Index(counted.index.tolist()) if declared else counted.index
     facts = _facts(index, counted.to_numpy().astype(np.float64), missing)
-    return _rename(facts, "categorical") if declared and facts.kind == "text" else facts
+    return replace(facts, kind="categorical") if declared and facts.kind == "text" else facts
 
 
 def _of_lazy(lazy: nw.LazyFrame[Any]) -> dict[str, ColumnFacts]:
@@ -139,6 +135,7 @@ def _of_lazy(lazy: nw.LazyFrame[Any]) -> dict[str, ColumnFacts]:
     for name in lazy.collect_schema().names():
         grouped = lazy.select(name).group_by(name).agg(nw.len().alias(f"{name} rows")).collect()
         values, counts = grouped[name].to_pandas(), grouped[f"{name} rows"].to_numpy().astype(np.float64)
+        # the group of missing values is one row, or two: of null and of NaN
         gone = values.isna().to_numpy(dtype=bool)
         found[name] = _facts(pd.Index(values[~gone]), counts[~gone], int(counts[gone].sum()))
     return found
@@ -172,9 +169,32 @@ def _kind(values: pd.Index[Any]) -> str:
     return _KINDS.get(found, "text" if found == "string" else found)
 
 
-def _rename(facts: ColumnFacts, kind: str) -> ColumnFacts:
-    return ColumnFacts(kind, facts.values, facts.counts, facts.missing, facts.spelled)
+def look_of(facts: ColumnFacts, suspect: Suspect | None) -> str:
+    """Return what a column looks like, in the words of `Inspection.columns`."""
+    if suspect is not None:
+        return suspect.kind
+    if facts.kind == "mixed":
+        return "values of several types"
+    return "constant" if len(facts.values) + bool(facts.missing or facts.spelled) <= 1 else "attribute"
 
 
-def _sum(codes: Any, counts: Sequence[float] | FloatArray) -> FloatArray:
-    return np.bincount(codes, counts).astype(np.float64)
+def facts_frame(facts: Mapping[str, ColumnFacts], looks: Mapping[str, str], tells: Mapping[str, float]) -> pd.DataFrame:
+    """Return the facts with one row per column: see `Inspection.columns`."""
+    rows = {
+        name: {
+            "type": one.kind,
+            "categories": len(one.values),
+            "missing": one.missing + sum(one.spelled.values()),
+            "rare": int(one.counts.min()) if len(one.counts) else 0,
+            "examples": ", ".join(_shorten(value) for value in one.values[:3].tolist()),
+            "looks_like": looks[name],
+            "tells": tells.get(name, np.nan),
+        }
+        for name, one in facts.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("column")
+
+
+def _shorten(value: Any) -> str:
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 20 else f"{text[:17]}..."

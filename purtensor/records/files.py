@@ -106,6 +106,7 @@ class RecordFiles:
             A cell that other programs write for a missing value.
         """
         names = list(self.names if columns is None else columns)
+        # text arrives as dictionaries, which differ from batch to batch
         tables = [pa.table(dict(batch)) for batch, _ in self.batches(names)]
         if not tables:
             return pd.DataFrame({name: pd.Series([], dtype=object) for name in names})
@@ -192,6 +193,7 @@ def open_records(
     """
     options = TextOptions(delimiter, decimal, encoding, tuple(missing_values), tuple(not_missing))
     paths = _files(paths_in(path) or [os.fspath(path)])
+    # one reader reads all files, and one rule recognises the labels of a column
     kinds = {_kind(one) for one in paths}
     if len(kinds) > 1:
         raise FileFormatError(
@@ -241,6 +243,7 @@ def _files(paths: Sequence[str]) -> list[Path]:
         if os.path.isdir(path) and not os.path.exists(os.path.join(path, STORE_MARK)):
             files += _files_in(Path(path))
             continue
+        # a file may have brackets in its name, which glob would read as a pattern
         found = [path] if os.path.exists(path) else sorted(glob.glob(path))
         # a pattern without matches is refused as the file that it would name
         for file in found or [path]:

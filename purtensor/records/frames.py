@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NoReturn
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 from narwhals.exceptions import DuplicateError
 
 from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError, UnknownAttributeError
+from purtensor.tables.masses import as_masses
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,8 @@ def read_records(records: Any) -> Records:
     if isinstance(records, Mapping):
         _require_one_index(records)
         return Records(
-            tuple(records), lambda names: _same_length({name: _series(records[name], name) for name in names})
+            tuple(records),
+            lambda names: _same_length({name: series(records[name], f"column {name!r}") for name in names}),
         )
     try:
         frame = nw.from_native(as_frame(records))
@@ -54,7 +60,9 @@ def read_records(records: Any) -> Records:
         ) from None
     except DuplicateError:
         names = getattr(records, "column_names", None)  # pyarrow; its `columns` are the values
-        raise _duplicate(names if isinstance(names, list) else records.columns) from None
+        counted = Counter(names if isinstance(names, list) else records.columns)
+        twice = counted.most_common(1)[0][0]
+        raise InvalidTableError(f"the records have two columns {twice!r}; rename or drop one of them") from None
     if isinstance(frame, nw.LazyFrame):
         return Records(tuple(frame.collect_schema().names()), lambda names: _columns(frame.select(*names).collect()))
     return Records(tuple(frame.columns), lambda names: {name: frame[name] for name in names})
@@ -77,6 +85,7 @@ def series(values: Any, what: str) -> nw.Series[Any]:
             f"{what} must be an array or a list with one value per record, got {type(values).__qualname__}"
         )
     if isinstance(values, pa.Array):
+        # narwhals takes chunked arrays of Arrow, not single ones
         values = pa.chunked_array([values])
     native = nw.from_native(values, series_only=True, pass_through=True)
     if isinstance(native, nw.Series):
@@ -89,6 +98,7 @@ def series(values: Any, what: str) -> nw.Series[Any]:
         filled[:] = values
         return _of_pandas(filled, what)
     array = np.ma.asarray(values) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    # an array of numpy; records with one value per row have one dimension
     if array.ndim != 1:
         raise InvalidTableError(f"{what} has {array.ndim} dimensions; give one value per record")
     if not array.dtype.isnative:  # pandas cannot sort the bytes of another machine
@@ -137,6 +147,7 @@ def in_flavour(records: Any, values: FloatArray, name: str) -> Any:
     frame = nw.from_native(records, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return values
+    # pandas aligns by index, so that the result can be assigned as a column
     native = frame.to_native()
     if isinstance(native, pd.DataFrame):
         return pd.Series(values, index=native.index, name=name)
@@ -196,10 +207,6 @@ def _of_pandas(values: Any, what: str) -> nw.Series[Any]:
         return nw.from_native(pd.Series(values, dtype=object), series_only=True)
 
 
-def _series(values: Any, name: str) -> nw.Series[Any]:
-    return series(values, f"column {name!r}")
-
-
 def _columns(frame: nw.DataFrame[Any]) -> dict[str, nw.Series[Any]]:
     return {name: frame[name] for name in frame.columns}
 
@@ -212,7 +219,49 @@ def _same_length(columns: dict[str, nw.Series[Any]]) -> dict[str, nw.Series[Any]
     return columns
 
 
-def _duplicate(names: Iterable[Any]) -> InvalidTableError:
-    listed = list(names)
-    twice = next((name for name in listed if listed.count(name) > 1), None)
-    return InvalidTableError(f"the records have two columns {twice!r}; rename or drop one of them")
+def masses_of(weights: nw.Series[Any], rows: int) -> FloatArray:
+    """Return the weights of so many records as masses.
+
+    Raises
+    ------
+    InvalidTableError
+        Not one weight per record, or one that is missing, is no number, is negative or is not finite.
+    """
+    if len(weights) != rows:
+        raise InvalidTableError(f"there are {len(weights)} weights for {rows} records")
+    absent = np.flatnonzero(weights.is_null().to_numpy())
+    if len(absent):
+        raise InvalidTableError(f"the weight of row {absent[0]} (counted from 0) is missing")
+
+    def fail(row: int, what: str) -> NoReturn:
+        raise InvalidTableError(f"the weight of row {row} (counted from 0) {what}", code="bad-weight")
+
+    values = np.asarray(weights.to_numpy())
+    if isinstance(weights.dtype, nw.Categorical | nw.Enum):
+        raise InvalidTableError("weights must be numbers, one per record, got a categorical")
+    # numpy's kinds of objects and text, T since numpy 2
+    if values.dtype.kind in "OUST":
+        values = _as_numbers(values, fail)
+    return as_masses(values, fail)
+
+
+def _as_numbers(values: npt.NDArray[Any], fail: Callable[[int, str], NoReturn]) -> npt.NDArray[Any]:
+    """Return Python numbers as float64; raise an error for text and for integers that float64 cannot represent."""
+    numbers = values.tolist()
+    if any(isinstance(value, str | bytes) for value in numbers):
+        raise InvalidTableError("weights must be numbers, one per record, got text")
+    try:
+        found = np.array([float(value) for value in numbers])
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidTableError("weights must be numbers that float64 can hold, one per record") from None
+    for row, value in enumerate(numbers):
+        # Python compares its integers, Decimals and Fractions exactly
+        if _is_whole(value) and int(found[row]) != value:
+            fail(row, f"has {value}, an integer that float64 cannot represent exactly")
+    return found
+
+
+def _is_whole(value: Any) -> bool:
+    """Return whether a number is whole in its own digits: an integer, or such a Decimal or Fraction."""
+    exact = isinstance(value, Fraction) or (isinstance(value, Decimal) and value.is_finite())
+    return isinstance(value, int) or (exact and value == int(value))

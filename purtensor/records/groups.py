@@ -13,16 +13,15 @@ import pandas as pd
 import pyarrow as pa
 from narwhals.exceptions import DuplicateError
 
-from purtensor._typing import FloatArray, IntArray
+from purtensor._typing import FloatArray
 from purtensor.errors import InvalidTableError
-from purtensor.records.batch_groups import Column, group_batches, require_exact
+from purtensor.records.batch_groups import Column, Profiles, group_batches, require_exact
 from purtensor.records.bins import Bins, BinSpec, make_bins
 from purtensor.records.files import RecordFiles
 from purtensor.records.text_labels import (
     comma_advice,
+    factor_texts,
     find_spellings,
-    first_fraction,
-    labels_of,
     missing_among,
     spellings_error,
     with_point,
@@ -74,13 +73,12 @@ def group_files(files: RecordFiles, names: Sequence[str], weights: str | None, b
         A cell that other programs write for a missing value, a number that names no category, a weight that is not a
         mass.
     """
-    batches = _check_weights(files.batches(names, weights), weights)
-    groups = group_batches(batches, names)
+    columns, groups = group_batches(_check_weights(files.batches(names, weights), weights), names)
+    rows = int(groups.counts.sum())
     if files.is_text:
-        _refuse_spelled_missing(groups.columns, groups.codes, groups.counts, groups.rows, files.options)
+        _refuse_spelled_missing(columns, groups, rows, files.options)
     factors, missing, made = {}, {}, {}
-    for name, codes in zip(names, groups.codes, strict=True):
-        column = groups.columns[name]
+    for (name, column), codes in zip(columns.items(), groups.codes, strict=True):
         if name in bins:
             # quantiles are of records, and a distinct value stands for so many of them
             masses = np.bincount(codes[codes >= 0], groups.counts[codes >= 0], column.size).astype(np.float64)
@@ -96,7 +94,7 @@ def group_files(files: RecordFiles, names: Sequence[str], weights: str | None, b
         factors[name] = Factor(own, factor.categories)
         absent = int(groups.counts[own < 0].sum())
         if absent:
-            missing[name] = f"{absent} of {groups.rows} rows{_some(column.missing_rows, absent)}"
+            missing[name] = f"{absent} of {rows} rows{_some(column.missing_rows, absent)}"
     return Grouped(factors, groups.counts, groups.masses, missing, made)
 
 
@@ -114,17 +112,10 @@ def _check_weights(batches: Any, weights: str | None) -> Any:
 
 
 def _text_factor(column: Column, name: str, options: TextOptions) -> Factor:
-    texts = _texts(column)
-    absent = np.array(missing_among(texts, options), dtype=bool)
-    present = [text for text, missing in zip(texts, absent, strict=True) if not missing]
-    at = first_fraction(present, options)
-    if at is not None:
-        row = column.first_rows[int(np.flatnonzero(~absent)[at])]
-        raise fraction_error(name, present[at], row)
-    codes = np.full(len(texts), -1, dtype=np.int64)
-    if not present:
-        return Factor(codes, pd.Index([], dtype=object))
-    labels, codes[~absent] = labels_of(present, options)
+    labels, codes = factor_texts(column.texts, options)
+    if labels.dtype.kind == "f":
+        k = int(np.argmax(np.append(labels % 1 != 0, False)[codes]))
+        raise fraction_error(name, column.texts[k], column.first_rows[k])
     return Factor(codes, labels)
 
 
@@ -133,6 +124,7 @@ def _recognise_factor(column: Column, name: str, *, ordered: bool) -> Factor:
         return Factor(np.zeros(0, dtype=np.int64), pd.Index([], dtype=object))
     values = pa.chunked_array(column.values)
     if ordered:
+        # an array, or a chunked one where there is more text than an array holds
         plain = values.combine_chunks()
         plain = plain.chunk(0) if isinstance(plain, pa.ChunkedArray) else plain
         # every distinct value once, in a dictionary, whose order factorize keeps
@@ -143,8 +135,8 @@ def _recognise_factor(column: Column, name: str, *, ordered: bool) -> Factor:
 def _numbers(column: Column, name: str, files: RecordFiles) -> FloatArray:
     """Return the distinct values of a column as numbers; NaN where one means that there is none."""
     if not files.is_text:
-        return np.array([float(value) for part in column.values for value in part.to_pylist()])
-    texts = _texts(column)
+        return np.array([float(value) for value in column.texts])
+    texts = column.texts
     absent = missing_among(texts, files.options)
     values = np.full(len(texts), np.nan)
     for k, text in enumerate(texts):
@@ -164,19 +156,12 @@ def _numbers(column: Column, name: str, files: RecordFiles) -> FloatArray:
     return values
 
 
-def _texts(column: Column) -> list[str]:
-    return [text for part in column.values for text in part.to_pylist()]
-
-
-def _refuse_spelled_missing(
-    columns: Mapping[str, Column], codes: Sequence[IntArray], counts: FloatArray, rows: int, options: TextOptions
-) -> None:
+def _refuse_spelled_missing(columns: Mapping[str, Column], groups: Profiles, rows: int, options: TextOptions) -> None:
     found = []
-    for (name, column), code in zip(columns.items(), codes, strict=True):
-        texts = _texts(column)
-        for text in find_spellings(texts, options):
-            k = texts.index(text)
-            found.append((name, text, int(counts[code == k].sum()), column.first_rows[k]))
+    for (name, column), code in zip(columns.items(), groups.codes, strict=True):
+        for text in find_spellings(column.texts, options):
+            k = column.texts.index(text)
+            found.append((name, text, int(groups.counts[code == k].sum()), column.first_rows[k]))
     if found:
         raise spellings_error(found, rows)
 
@@ -189,6 +174,7 @@ def _some(rows: Sequence[int], count: int) -> str:
 
 def lazy_frame(records: Any) -> nw.LazyFrame[Any] | None:
     """Return a lazy frame of any library, or a relation of DuckDB; None of anything else."""
+    # columns in memory by name, or a single array: neither is a frame
     if isinstance(records, Mapping) or type(records).__module__.split(".")[0] in ("numpy", "builtins"):
         return None
     try:

@@ -15,7 +15,7 @@ import pandas as pd
 from purtensor._printing import Shown
 from purtensor._typing import Attributes, Table
 from purtensor.errors import SuspiciousColumnWarning, UnknownAttributeError
-from purtensor.records.column_facts import ColumnFacts, column_facts
+from purtensor.records.column_facts import ColumnFacts, column_facts, facts_frame, look_of
 from purtensor.records.files import RecordFiles, open_records, paths_in
 from purtensor.records.groups import lazy_frame
 from purtensor.records.tabulate import COUNT, tabulate
@@ -167,10 +167,13 @@ def inspect(
     """
     if paths_in(records):
         records = open_records(records)
+    # the first reading; the second counts profiles, once it is known what is no attribute
     facts = column_facts(records)
     suspects = {name: suspect(name, one.values, one.rows) for name, one in facts.items()}
     asked = _roles(facts, suspects, response, protected, weights)
-    looks = {name: _looks(name, one, suspects[name], asked) for name, one in facts.items()}
+    looks = {name: look_of(one, suspects[name]) for name, one in facts.items()}
+    if asked["weights"]:
+        looks[asked["weights"]] = WEIGHT
     counts = _count(records, facts, looks, asked)
     tells = {} if counts is None else _measure_proxies(counts, asked["protected"])
     for name, share in tells.items():
@@ -178,7 +181,7 @@ def inspect(
             looks[name] = "proxy"
     rows = next(iter(facts.values())).rows
     return Inspection(
-        _frame(facts, looks, tells),
+        facts_frame(facts, looks, tells),
         rows,
         0 if counts is None else counts.size,
         0 if counts is None else _count_supported(counts, asked.get("response")),
@@ -207,23 +210,7 @@ def _roles(
     likely = COUNT if COUNT in looking else next(iter(looking), None)
     spelled = sorted({text.strip() for one in facts.values() for text in one.spelled})
     gaps = any(one.missing or one.spelled for one in facts.values())
-    return {
-        "response": response,
-        "protected": names,
-        "weights": weights or likely,
-        "spelled": spelled,
-        "gaps": gaps,
-    }
-
-
-def _looks(name: str, facts: ColumnFacts, found: Suspect | None, asked: Mapping[str, Any]) -> str:
-    if name == asked["weights"]:
-        return WEIGHT
-    if found is not None:
-        return found.kind
-    if facts.kind == "mixed":
-        return "values of several types"
-    return "constant" if len(facts.values) + bool(facts.missing or facts.spelled) <= 1 else "attribute"
+    return {"response": response, "protected": names, "weights": weights or likely, "spelled": spelled, "gaps": gaps}
 
 
 def _count(
@@ -254,6 +241,7 @@ def _count_supported(counts: Table, response: str | None) -> int:
     names = list(counts.indexes[PROFILE].names)
     if response is None or response not in names or len(names) < 2:
         return int(counts.size)
+    # every response with every observed profile of the predictors, as regularize supports them
     rest = marginal(counts, [name for name in names if name != response])
     return int(rest.size) * int(marginal(counts, response).size)
 
@@ -278,27 +266,6 @@ def _measure_proxies(counts: Table, protected: tuple[str, ...]) -> dict[str, flo
 def _entropy(table: Table) -> float:
     masses = table.values[table.values > 0] / table.values.sum()
     return float(-(masses * np.log(masses)).sum())
-
-
-def _frame(facts: Mapping[str, ColumnFacts], looks: Mapping[str, str], tells: Mapping[str, float]) -> pd.DataFrame:
-    rows = {
-        name: {
-            "type": one.kind,
-            "categories": len(one.values),
-            "missing": one.missing + sum(one.spelled.values()),
-            "rare": int(one.counts.min()) if len(one.counts) else 0,
-            "examples": ", ".join(_shorten(value) for value in one.values[:3].tolist()),
-            "looks_like": looks[name],
-            "tells": tells.get(name, np.nan),
-        }
-        for name, one in facts.items()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("column")
-
-
-def _shorten(value: Any) -> str:
-    text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= 20 else f"{text[:17]}..."
 
 
 def _sentences(

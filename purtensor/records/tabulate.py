@@ -10,17 +10,16 @@ import numpy as np
 import pandas as pd
 
 from purtensor._options import check_choice
-from purtensor._typing import Attributes, FloatArray, Table
+from purtensor._typing import Attributes, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, SuspiciousColumnWarning, UnknownAttributeError
 from purtensor.records.batch_groups import sum_masses
 from purtensor.records.bins import BinSpec, bins_of_column
 from purtensor.records.files import RecordFiles, open_records, paths_in
-from purtensor.records.frames import read_records, require_aligned, series
-from purtensor.records.given_weights import masses_of
+from purtensor.records.frames import masses_of, read_records, require_aligned, series
 from purtensor.records.groups import Grouped, group_files, group_lazily, lazy_frame
 from purtensor.records.text_labels import SPELLINGS
-from purtensor.tables.coded import check_attribute, sparse_table
-from purtensor.tables.domain import Domain, as_attributes, join_some
+from purtensor.tables.coded import sparse_table
+from purtensor.tables.domain import Domain, as_attributes, check_attribute, join_some
 from purtensor.tables.factorize import Factor, factorize, plain_index
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.labels import MISSING_CATEGORY
@@ -96,68 +95,60 @@ def tabulate(
     if paths_in(records):
         records = open_records(records)
     binned = dict(bins or {})
+    known = _columns_of(records)
+    # tables in CSV and value_counts have their counts in a column of this name
+    if weights is None and attributes is None and COUNT in known and len(known) > 1:
+        weights = COUNT
+    names = _attribute_names(known, attributes, weights if isinstance(weights, str) else None)
+    for name in binned:
+        if name not in names:
+            raise UnknownAttributeError.among(name, names, "what is tabulated")
+    grouped = _group(records, names, weights, binned)
+    decided = isinstance(records, RecordFiles) and records.is_text
+    _warn_of_suspects(grouped.factors, binned, grouped.counts.sum(), attributes, decided=decided)
+    return _count(grouped, missing)
+
+
+def _columns_of(records: Any) -> tuple[str, ...]:
+    """Return the names of the columns of records of any kind."""
     if isinstance(records, RecordFiles):
-        names, weights = _choose_columns(records.names, attributes, weights)
-        _require_binned(binned, names)
-        grouped = group_files(records, names, weights, binned)
-        _warn_of_suspects(grouped.factors, binned, grouped.counts.sum(), attributes, decided=records.is_text)
-        return _of_groups(grouped, missing)
+        return records.names
     lazy = lazy_frame(records)
-    if lazy is not None:
-        names, weights = _choose_columns(tuple(lazy.collect_schema().names()), attributes, weights)
-        if binned:
-            raise InvalidOptionError("bins support files and frames in memory: collect the lazy frame first")
-        grouped = group_lazily(lazy, names, weights)
-        _warn_of_suspects(grouped.factors, binned, grouped.counts.sum(), attributes)
-        return _of_groups(grouped, missing)
-    source = read_records(records)
-    require_aligned(records, weights)
-    weights = _weights_or_count(source.names, attributes, weights)
-    weight_column = weights if isinstance(weights, str) else None
-    names = _attribute_names(source.names, attributes, weight_column)
-    _require_binned(binned, names)
-    columns = source.select([*names, weight_column] if weight_column else names)
-    made = {name: bins_of_column(columns[name], name, spec) for name, spec in binned.items()}
-    factors = [made[name][0] if name in made else factorize(columns[name], name) for name in names]
-    rows = len(factors[0].codes)
-    if rows == 0:
-        raise InvalidTableError("the records are empty: there is nothing to count")
-    _warn_of_suspects(dict(zip(names, factors, strict=True)), binned, rows, attributes)
-    masses = None
-    if weights is not None:
-        # before rows are dropped: their weights are checked as well
-        masses = masses_of(columns[weight_column] if weight_column else series(weights, "weights"), rows)
-    attrs: dict[str, Any] = {f"bins of {name}": str(own) for name, (_, own) in made.items()}
-    if missing == "raise":
-        _refuse_missing(names, factors)
-    elif missing == "category":
-        factors = [_missing_as_category(factor, name) for name, factor in zip(names, factors, strict=True)]
-    else:
-        complete = np.logical_and.reduce([factor.codes >= 0 for factor in factors])
-        factors = [Factor(factor.codes[complete], factor.categories) for factor in factors]
-        masses = masses if masses is None else masses[complete]
-        attrs["dropped_rows"] = rows - int(complete.sum())
-        if attrs["dropped_rows"] == rows:
-            raise InvalidTableError(f"all {rows} records have a missing value: missing='drop' leaves nothing")
-    return _count(names, factors, masses, attrs)
+    return read_records(records).names if lazy is None else tuple(lazy.collect_schema().names())
 
 
-def _choose_columns(
-    known: tuple[str, ...], attributes: Attributes | None, weights: Any
-) -> tuple[tuple[str, ...], str | None]:
-    """Return the columns to tabulate and that of the weights, of records that are not in memory."""
+def _group(records: Any, names: tuple[str, ...], weights: Any, bins: Mapping[str, BinSpec]) -> Grouped:
+    """Return the profiles of records; of those in memory each record is one."""
+    lazy = None if isinstance(records, RecordFiles) else lazy_frame(records)
+    if lazy is None and not isinstance(records, RecordFiles):
+        return _group_in_memory(records, names, weights, bins)
     if weights is not None and not isinstance(weights, str):
         raise InvalidOptionError(
             "the weights of records that are not in memory must be one of their columns: give its name"
         )
-    weights = _weights_or_count(known, attributes, weights)
-    return _attribute_names(known, attributes, weights), weights
+    if lazy is None:
+        return group_files(records, names, weights, bins)
+    if bins:
+        raise InvalidOptionError("bins support files and frames in memory: collect the lazy frame first")
+    return group_lazily(lazy, names, weights)
 
 
-def _require_binned(bins: Mapping[str, BinSpec], names: tuple[str, ...]) -> None:
-    for name in bins:
-        if name not in names:
-            raise UnknownAttributeError.among(name, names, "what is tabulated")
+def _group_in_memory(records: Any, names: tuple[str, ...], weights: Any, bins: Mapping[str, BinSpec]) -> Grouped:
+    require_aligned(records, weights)
+    by_name = [weights] if isinstance(weights, str) else []
+    columns = read_records(records).select([*names, *by_name])
+    made = {name: bins_of_column(columns[name], name, spec) for name, spec in bins.items()}
+    factors = {name: made[name][0] if name in made else factorize(columns[name], name) for name in names}
+    rows = len(factors[names[0]].codes)
+    masses = None
+    if weights is not None and rows:
+        # of all records: a weight that is not a mass is refused even where its record is dropped
+        masses = masses_of(columns[weights] if by_name else series(weights, "weights"), rows)
+    absent = {name: factor.missing_rows() for name, factor in factors.items()}
+    missing = {
+        name: f"{len(where)} of {rows} rows ({join_some(where, 5)})" for name, where in absent.items() if len(where)
+    }
+    return Grouped(factors, np.ones(rows), masses, missing, {name: own for name, (_, own) in made.items()})
 
 
 def _warn_of_suspects(
@@ -188,49 +179,35 @@ def _warn_of_suspects(
             warnings.warn(f"{found}", SuspiciousColumnWarning, stacklevel=3)
 
 
-def _weights_or_count(known: tuple[str, ...], attributes: Attributes | None, weights: Any) -> Any:
-    """Return the weights; the column `count` where neither they nor the attributes are named."""
-    return COUNT if weights is None and attributes is None and COUNT in known and len(known) > 1 else weights
-
-
-def _of_groups(grouped: Grouped, missing: str) -> Table:
-    """Return the counts of records that were grouped where they lie."""
+def _count(grouped: Grouped, missing: str) -> Table:
+    """Return the counts of grouped records, those of missing values as `missing` says."""
     if not len(grouped.counts):
         raise InvalidTableError("the records are empty: there is nothing to count")
     names, factors = tuple(grouped.factors), list(grouped.factors.values())
     masses = grouped.counts if grouped.masses is None else grouped.masses
-    complete = np.logical_and.reduce([factor.codes >= 0 for factor in factors])
     attrs: dict[str, Any] = {f"bins of {name}": str(bins) for name, bins in grouped.bins.items()}
     if missing == "category":
         factors = [_missing_as_category(factor, name) for name, factor in grouped.factors.items()]
     elif missing == "drop":
+        # one missing value takes the whole record out
+        complete = np.logical_and.reduce([factor.codes >= 0 for factor in factors])
         attrs["dropped_rows"] = int(grouped.counts[~complete].sum())
         if not complete.any():
             raise InvalidTableError("every record has a missing value: missing='drop' leaves nothing")
         factors = [Factor(factor.codes[complete], factor.categories) for factor in factors]
         masses = masses[complete]
     elif grouped.missing:
-        raise _missing_values(grouped.missing)
-    return _count(names, factors, masses, attrs)
-
-
-def _missing_values(missing: Mapping[str, str]) -> InvalidTableError:
-    """Return the refusal of missing values, of each attribute that has some with the rows."""
-    told = join_some([f"attribute {name!r} is missing in {where}" for name, where in missing.items()], 5)
-    counted = "; rows are counted from 0" if "rows" in told else ""
-    return InvalidTableError(
-        f"{told}{counted}; {MISSING_REMEDY}", code="missing-values", where=told, hint=MISSING_REMEDY
-    )
-
-
-def _count(names: tuple[str, ...], factors: list[Factor], masses: FloatArray | None, attrs: dict[str, Any]) -> Table:
+        told = join_some([f"attribute {name!r} is missing in {where}" for name, where in grouped.missing.items()], 5)
+        counted = "; rows are counted from 0" if "rows" in told else ""
+        raise InvalidTableError(
+            f"{told}{counted}; {MISSING_REMEDY}", code="missing-values", where=told, hint=MISSING_REMEDY
+        )
     domain = Domain(names, tuple(factor.categories for factor in factors))
     for name, categories in zip(names, domain.categories, strict=True):
         check_attribute(name, categories)
     group, codes = group_profiles([factor.codes for factor in factors], domain.sizes)
-    if masses is None:
-        return sparse_table(domain, codes, np.bincount(group).astype(np.float64), name="count", attrs=attrs)
     counts = sum_masses(masses, group, len(codes[0]))
+    # a profile of which all records have weight 0 did not occur
     positive = counts > 0
     if not positive.any():
         raise InvalidTableError("all weights are 0: there is nothing to count")
@@ -253,16 +230,6 @@ def _attribute_names(known: tuple[str, ...], attributes: Attributes | None, weig
     if not names:
         raise InvalidOptionError("attributes must name at least one column, got none")
     return names
-
-
-def _refuse_missing(names: tuple[str, ...], factors: list[Factor]) -> None:
-    rows = {name: factor.missing_rows() for name, factor in zip(names, factors, strict=True)}
-    number = len(factors[0].codes)
-    told = {
-        name: f"{len(where)} of {number} rows ({join_some(where, 5)})" for name, where in rows.items() if len(where)
-    }
-    if told:
-        raise _missing_values(told)
 
 
 def _missing_as_category(factor: Factor, attribute: str) -> Factor:

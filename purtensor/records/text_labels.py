@@ -78,14 +78,32 @@ def labels_of(texts: Sequence[str], options: TextOptions) -> tuple[pd.Index[Any]
     return pd.Index(distinct)[order], np.argsort(order)[codes]
 
 
-def first_fraction(texts: Sequence[str], options: TextOptions) -> int | None:
-    """Return where the first number stands that is not whole, among texts that are numbers all; else None."""
+def factor_texts(texts: Sequence[str], options: TextOptions) -> tuple[pd.Index[Any], IntArray]:
+    """Return the labels that distinct texts mean, and the code of each text, -1 where it means a missing value.
+
+    Of numbers that are not all whole the labels are float64.
+    """
+    # only distinct texts are looked at, however many rows there are
+    absent = np.array(missing_among(texts, options), dtype=bool)
+    present = [text for text, missing in zip(texts, absent, strict=True) if not missing]
+    codes = np.full(len(texts), -1, dtype=np.int64)
+    labels: pd.Index[Any] = pd.Index([], dtype=object)
+    if _are_fractions(present, options):
+        numbers = [float(with_point(text, options)) for text in present]
+        distinct, codes[~absent] = np.unique(numbers, return_inverse=True)
+        labels = pd.Index(distinct)
+    elif present:
+        labels, codes[~absent] = labels_of(present, options)
+    return labels, codes
+
+
+def _are_fractions(texts: Sequence[str], options: TextOptions) -> bool:
+    """Return whether texts are numbers all, written as such, and not all whole."""
     texts = [with_point(text, options) for text in texts]
     if not texts or not all(_NUMBER.fullmatch(text.strip()) for text in texts):
-        return None
-    if isinstance(recognise_labels(list(texts))[0], str) and not any(_is_padded(text) for text in texts):
-        return next((k for k, text in enumerate(texts) if not float(text).is_integer()), None)
-    return None
+        return False
+    is_text = isinstance(recognise_labels(list(texts))[0], str) and not any(map(_is_padded, texts))
+    return is_text and not all(float(text).is_integer() for text in texts)
 
 
 def _is_padded(text: str) -> bool:
@@ -122,19 +140,13 @@ def _encode(column: pa.ChunkedArray) -> tuple[list[str], IntArray]:
 
 
 def _text_column(texts: list[str], codes: IntArray, options: TextOptions) -> pd.Series[Any]:
-    # one entry more than texts in all that follows: code -1, an empty cell, reads it
-    absent = np.array([*missing_among(texts, options), True])
-    present = [text for text, missing in zip(texts, absent[:-1], strict=True) if not missing]
-    place = np.full(len(texts) + 1, -1, dtype=np.int64)
-    if first_fraction(present, options) is not None:
-        numbers = np.full(len(texts) + 1, np.nan)
-        numbers[:-1][~absent[:-1]] = [float(text.replace(",", ".")) for text in present]
-        return pd.Series(numbers[codes])
-    if not present:
+    labels, own = factor_texts(texts, options)
+    # code -1, an empty cell, reads the -1 at the end
+    taken = np.append(own, -1)[codes]
+    if not len(labels):
         return pd.Series(np.full(len(codes), None, dtype=object))
-    labels, own = labels_of(present, options)
-    place[~absent] = own
-    taken = place[codes]
+    if labels.dtype.kind == "f":
+        return pd.Series(np.append(labels, np.nan)[taken])
     values: pd.Series[Any] = pd.Series(labels.take(np.maximum(taken, 0)))
     if not (taken < 0).any():
         return values

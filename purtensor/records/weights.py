@@ -14,14 +14,12 @@ from purtensor.errors import InvalidTableError, UnknownAttributeError, UnknownCa
 from purtensor.kernels.reductions import group_sums
 from purtensor.records.bins import bins_labelled, numbers_to_bin
 from purtensor.records.files import RecordFiles, open_records, paths_in
-from purtensor.records.frames import as_frame, column_of, in_flavour, read_records
-from purtensor.records.given_weights import masses_of
+from purtensor.records.frames import as_frame, column_of, in_flavour, masses_of, read_records
 from purtensor.records.groups import lazy_frame
 from purtensor.tables.coded import CodedTable, encode
 from purtensor.tables.factorize import Factor, factorize
 from purtensor.tables.labels import MISSING_CATEGORY
-from purtensor.tables.profile_lookup import lookup
-from purtensor.tables.translate import category_map
+from purtensor.tables.translate import category_map, find_profiles
 
 
 def weights(
@@ -141,10 +139,14 @@ def profile_rows(records: Any, coded: CodedTable, *, missing: str = "raise") -> 
     check_choice("missing", missing, ("raise", "drop", "category"))
     names = coded.domain.attributes
     source = read_records(records)
-    columns = source.select([_require_column(name, source.names) for name in names])
+    for name in names:
+        if name not in source.names:
+            raise UnknownAttributeError.among(name, source.names, "this set of records")
+    columns = source.select(list(names))
     codes, gaps = [], None
     for name, categories in zip(names, coded.domain.categories, strict=True):
         column = columns[name]
+        # records with numbers are put into the bins that the labels of the result stand for
         bins = bins_labelled(categories) if _may_be_numbers(column) else None
         factor = factorize(column, name) if bins is None else bins.factor(numbers_to_bin(column, name))
         absent = factor.codes < 0
@@ -163,18 +165,12 @@ def profile_rows(records: Any, coded: CodedTable, *, missing: str = "raise") -> 
         _require_known(name, own, factor, absent, missing, categories)
         gaps = absent if gaps is None else gaps | absent
         codes.append(own)
-    found = lookup(coded.codes, codes)
+    found = find_profiles(coded.codes, codes)
     return np.where(gaps, -1, found) if missing == "drop" and gaps is not None else found
 
 
 def _may_be_numbers(column: Any) -> bool:
     return column.dtype.is_numeric() or isinstance(column.dtype, nw.Object)  # numbers of a list are objects
-
-
-def _require_column(name: str, names: tuple[str, ...]) -> str:
-    if name not in names:
-        raise UnknownAttributeError.among(name, names, "this set of records")
-    return name
 
 
 def _require_known(

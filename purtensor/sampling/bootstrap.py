@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -15,8 +14,7 @@ from purtensor._options import check_choice, check_flag, is_count, is_number, it
 from purtensor._printing import Shown
 from purtensor._typing import Table
 from purtensor.errors import InvalidOptionError
-from purtensor.projection.executing import Failure, outcomes
-from purtensor.projection.progress import members_progress
+from purtensor.projection.executing import Failure, gather
 from purtensor.sampling.checks import whole_counts
 from purtensor.sampling.draw import sample
 from purtensor.tables.coded import encode
@@ -175,31 +173,18 @@ def bootstrap(
     check_flag("progress", progress)
     estimate = _label(statistic(*tables))
     members = [_Draw(tables, statistic, child) for child in np.random.SeedSequence(seed).spawn(times)]
-    rows: dict[int, pd.Series] = {}
-    failures: list[Failure] = []
-    interrupted = False
-    try:
-        with members_progress(progress, times) as report, closing(outcomes(_measure, members, executor)) as ended:
-            for number, outcome in ended:
-                if isinstance(outcome, Failure):
-                    if on_failure == "raise":
-                        raise outcome.error
-                    failures.append(outcome)
-                else:
-                    rows[number] = outcome
-                report(failed=len(failures))
-    except KeyboardInterrupt:
-        if len(rows) < 2:
-            raise
-        interrupted = True
+    found = gather(_measure, members, executor, progress=progress, fails=on_failure == "raise")
+    rows = found.results
+    if len(rows) < 2 and found.interrupted:
+        raise KeyboardInterrupt
     if len(rows) < 2:
         raise InvalidOptionError(
-            f"{len(failures)} of {times} draws failed, the first because: {failures[0].error}; "
+            f"{len(found.failures)} of {times} draws failed, the first because: {found.failures[0].error}; "
             "at least two successful draws are needed"
         )
     draws = pd.DataFrame({number: rows[number].reindex(estimate.index) for number in sorted(rows)}).T
     draws.index.name = "draw"
-    return Bootstrap(estimate, draws, tuple(sorted(failures, key=lambda failure: failure.member)), interrupted)
+    return Bootstrap(estimate, draws, tuple(found.failures), found.interrupted)
 
 
 def _tables(samples: Table | Sequence[Table]) -> tuple[Table, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.tables.coded import CodedTable, describe_profile
+from purtensor.tables.coded import CodedTable
 
 LARGEST_COUNT = 2**53
 """Counts are float64: beyond this, whole numbers are no longer exact."""
@@ -44,9 +44,8 @@ def whole_counts(coded: CodedTable) -> npt.NDArray[np.int64]:
     broken = np.flatnonzero(coded.values != np.floor(coded.values))
     if len(broken):
         row = int(broken[0])
-        profile = describe_profile(coded.domain, [code[row] for code in coded.codes])
         raise InvalidTableError(
-            f"profile ({profile}) has {coded.values[row]}, but counts must be whole numbers; "
+            f"profile ({coded.describe(row)}) has {coded.values[row]}, but counts must be whole numbers; "
             "to draw counts from probabilities use purtensor.sample"
         )
     if coded.total > LARGEST_COUNT:

@@ -1,19 +1,33 @@
-"""Random tables of integers: draws from a distribution, and from a population without replacement."""
+"""Random tables of integers: draws from a distribution, and from a population without replacement.
+
+Individuals go left or right, down a binary tree of sums: splitting a multinomial draw takes binomials, a draw without
+replacement hypergeometrics, one per node. The sums of the tree are pairwise sums, so that the smallest profile's chance
+is exact to rounding; going through the profiles one after the other would take what earlier ones leave of 1, and lose
+it to cancellation.
+"""
 
 from __future__ import annotations
 
 import secrets
-from typing import overload
+from collections.abc import Callable
+from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError
 from purtensor.sampling.checks import generator, whole_counts, whole_size
-from purtensor.sampling.splitting import Counts, Masses, canonical_order, split_down
 from purtensor.tables.coded import CodedTable, encode
-from purtensor.tables.store.open_store import StoredTable, TableWriter, read_profiles
-from purtensor.tables.store.table import require_mass
+from purtensor.tables.domain import is_boolean
+from purtensor.tables.grouping import profile_keys
+from purtensor.tables.store.format import read_profiles
+from purtensor.tables.store.table import StoredTable, require_mass
+from purtensor.tables.store.write import TableWriter
+
+Masses = npt.NDArray[Any]
+Counts = npt.NDArray[np.int64]
+Draw = Callable[[Masses, Masses, Counts], Counts]
 
 MOST_INDIVIDUALS = 10**9
 """numpy's hypergeometric draws refuse populations as large: its logarithms of factorials are too coarse there."""
@@ -69,8 +83,7 @@ def _sample_stored(p: StoredTable, size: int, rng: np.random.Generator) -> Store
     # only positive masses can be drawn from
     share[masses > 0] = multinomial(masses[masses > 0], size, rng)
     p.workspace.mkdir(parents=True, exist_ok=True)
-    writer = TableWriter(p.workspace / f"sample-{secrets.token_hex(8)}.zarr", p.domain, chunk=p.chunk)
-    try:
+    with TableWriter(p.workspace / f"sample-{secrets.token_hex(8)}.zarr", p.domain, chunk=p.chunk) as writer:
         for bounds, count in zip(p.bounds, share.tolist(), strict=True):
             codes, values = read_profiles(p.path, *bounds)
             drawn = np.zeros(len(values))
@@ -78,9 +91,6 @@ def _sample_stored(p: StoredTable, size: int, rng: np.random.Generator) -> Store
                 drawn[values > 0] = multinomial(values[values > 0], count, rng)
             writer.append(codes, drawn)
         return writer.close()
-    except BaseException:
-        writer.abandon()
-        raise
 
 
 def sample_without_replacement(counts: Table, size: int, *, seed: int | np.random.Generator) -> Table:
@@ -155,3 +165,52 @@ def _restore(coded: CodedTable, order: IntArray, counts: Counts) -> Table:
     values = np.empty(len(order))
     values[order] = counts
     return coded.rebuild(values, name="count")
+
+
+def canonical_order(coded: CodedTable) -> IntArray:
+    """Return the rows of the support in an order that depends on names and labels alone, not on the layout.
+
+    Attributes go by name, categories by their text: the same seed draws the same from a table however it is arranged.
+    """
+    names = sorted(coded.domain.attributes)
+    ranked = []
+    for name, code in zip(names, coded.columns(names), strict=True):
+        labels = [(str(label), is_boolean(label)) for label in coded.domain.categories[coded.domain.position(name)]]
+        order = sorted(range(len(labels)), key=labels.__getitem__)
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        ranked.append(rank[code])
+    keys, _ = profile_keys(ranked, coded.domain.select(names).sizes)
+    return np.argsort(keys, kind="stable")
+
+
+def split_down(masses: Masses, size: int, draw_left: Draw) -> Counts:
+    """Return how many of `size` individuals fall on each of the masses.
+
+    Parameters
+    ----------
+    masses
+        Positive masses, at least one.
+    draw_left
+        Draws from the masses left and right of some nodes, and the number of individuals there (positive), how many
+        of them go left.
+    """
+    levels = [masses]
+    while len(levels[-1]) > 1:
+        level = levels[-1]
+        pairs = len(level) // 2
+        above = level[::2].copy()  # of an odd number the last one goes up alone
+        above[:pairs] += level[1::2]
+        levels.append(above)
+    counts: Counts = np.array([size], dtype=np.int64)
+    for level in reversed(levels[:-1]):
+        below = np.zeros(len(level), dtype=np.int64)
+        below[::2] = counts
+        # where nobody is left nothing is drawn: the draws are at most size per level
+        nodes = np.flatnonzero(counts[: len(level) // 2])
+        present = counts[nodes]
+        left = draw_left(level[2 * nodes], level[2 * nodes + 1], present)
+        below[2 * nodes] = left
+        below[2 * nodes + 1] = present - left
+        counts = below
+    return counts

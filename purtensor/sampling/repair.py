@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -11,7 +12,6 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from purtensor._interrupts import run_apart
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.sampling.fixed_point import Units
-from purtensor.sampling.row_bounds import RowBounds, total_deviation
 
 _NODES = 100  # of the search tree: a limit in time would make the answer depend on the machine
 _GAP = 0.05
@@ -69,3 +69,28 @@ def _coefficients(index: Sequence[IntArray], rows: Sequence[int], values: FloatA
     row = np.concatenate([rows_of + offset for rows_of, offset in zip(index, offsets[:-1], strict=True)])
     column = np.tile(np.arange(len(values)), len(index))
     return sparse.csr_array((np.tile(values, len(index)), (row, column)), shape=(int(offsets[-1]), len(values)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowBounds:
+    """One constraint: its scope, the row that each profile belongs to, and the bounds of the rows' sums."""
+
+    scope: tuple[str, ...]
+    index: IntArray
+    lower: Units
+    upper: Units
+
+    def sums(self, counts: Units) -> Units:
+        """Return the sum of each row."""
+        # exact in float64, since totals are at most 2^42
+        return np.bincount(self.index, weights=counts, minlength=len(self.lower)).astype(np.int64)
+
+    def deviation(self, counts: Units) -> float:
+        """Return by how much the rows' sums lie outside of their bounds, in all."""
+        sums = self.sums(counts)
+        return float((np.maximum(self.lower - sums, 0) + np.maximum(sums - self.upper, 0)).sum())
+
+
+def total_deviation(bounds: Sequence[RowBounds], counts: Units) -> float:
+    """Return by how much counts miss the bounds of all constraints."""
+    return sum(bound.deviation(counts) for bound in bounds)

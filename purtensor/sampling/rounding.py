@@ -9,13 +9,11 @@ from purtensor._typing import BoolArray, IntArray, Table
 from purtensor.constraints.marginals import Constraints, Marginal, as_constraints
 from purtensor.constraints.system import System, align
 from purtensor.errors import InconsistentTargetsError, InvalidOptionError
-from purtensor.sampling.chains import two_chains
 from purtensor.sampling.checks import generator, whole_size
+from purtensor.sampling.draw import canonical_order
 from purtensor.sampling.fixed_point import LARGEST_TOTAL, to_fixed_point
-from purtensor.sampling.flows import round_along_chains
-from purtensor.sampling.repair import repair
-from purtensor.sampling.row_bounds import RowBounds, total_deviation
-from purtensor.sampling.splitting import canonical_order
+from purtensor.sampling.flows import round_along_chains, two_chains
+from purtensor.sampling.repair import RowBounds, repair, total_deviation
 from purtensor.sampling.vertices import MOST_ROWS, round_at_vertex
 from purtensor.tables.coded import CodedTable, encode
 from purtensor.tables.grouping import group_profiles

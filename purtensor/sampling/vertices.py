@@ -9,7 +9,7 @@ import numpy as np
 from purtensor._typing import FloatArray
 from purtensor.kernels.sampling.polytope_vertices import walk_to_vertex
 from purtensor.sampling.fixed_point import FixedPoint, Units
-from purtensor.sampling.row_bounds import RowBounds
+from purtensor.sampling.repair import RowBounds
 
 MOST_ROWS = 4_000
 """The walk keeps a dense matrix of rows x rows."""

@@ -23,7 +23,7 @@ from purtensor.errors import InfeasibleError, InvalidOptionError, NotConvergedEr
 from purtensor.fairness.pur import pur
 from purtensor.fairness.smoothing import Smoothed, smooth
 from purtensor.kernels.reductions import group_sums
-from purtensor.projection.interruption import interrupting
+from purtensor.projection.deliver import interrupting
 from purtensor.projection.project import project
 from purtensor.projection.result import Projection
 from purtensor.sklearn.binner import find_columns
@@ -39,9 +39,9 @@ from purtensor.sklearn.columns import (
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import PROFILE, Domain
 from purtensor.tables.grouping import group_profiles
-from purtensor.tables.probabilities import are_probabilities
-from purtensor.tables.profile_lookup import lookup
+from purtensor.tables.masses import are_probabilities
 from purtensor.tables.regularize import regularize, uniform
+from purtensor.tables.translate import find_profiles
 
 ADVICE = (
     "use fewer conditions (conditions='PR' can always be met), remove or merge the columns that reveal the "
@@ -162,7 +162,7 @@ class ProjectingEstimator(BaseEstimator):  # type: ignore[misc]
         self, profiles: Sequence[IntArray], codes: Sequence[IntArray], names: Sequence[str], lacks: str, remedy: str
     ) -> IntArray:
         """Return where each row stands among known profiles, -1 where it does not; with `unseen="raise"` an error."""
-        place = lookup(profiles, codes)
+        place = find_profiles(profiles, codes)
         strange = np.flatnonzero(place < 0)
         if len(strange) and self.unseen == "raise":
             row = strange[0]

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from purtensor._options import check_choice
 from purtensor._typing import IntArray
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
-from purtensor.records.bins import check_edges
-from purtensor.records.quantiles import quantile_edges
+from purtensor.records.bins import check_edges, quantile_edges
 from purtensor.sklearn.columns import (
     Column,
     check_bins,

@@ -15,10 +15,8 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from purtensor._options import is_count
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidOptionError, InvalidTableError
-from purtensor.records.bins import bin_labels
-from purtensor.records.quantiles import MOST_BINS, quantile_edges
-from purtensor.tables.coded import check_attribute
-from purtensor.tables.domain import PROFILE, is_boolean
+from purtensor.records.bins import MOST_BINS, bin_labels, quantile_edges
+from purtensor.tables.domain import PROFILE, check_attribute, is_boolean
 from purtensor.tables.factorize import factorize
 from purtensor.tables.translate import category_map
 

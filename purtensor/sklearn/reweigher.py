@@ -9,7 +9,7 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.sklearn.base import ProjectingEstimator
 from purtensor.tables.coded import encode
-from purtensor.tables.profile_lookup import lookup
+from purtensor.tables.translate import find_profiles
 
 
 class PURReweigher(ProjectingEstimator):
@@ -55,7 +55,7 @@ class PURReweigher(ProjectingEstimator):
         q = self.projection_.table.values[coded.positions]
         self._profiles = coded.codes
         self._ratio: FloatArray = q / coded.values
-        self.sample_weight_ = np.where(given > 0, given * self._weights(lookup(self._profiles, codes)), 0.0)
+        self.sample_weight_ = np.where(given > 0, given * self._weights(find_profiles(self._profiles, codes)), 0.0)
         return self
 
     def weigh(self, X: Any, y: Any) -> FloatArray:

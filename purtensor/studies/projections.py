@@ -8,7 +8,7 @@ from typing import Any
 
 import purtensor as pt
 from purtensor._typing import Table
-from purtensor.projection.interruption import interrupting
+from purtensor.projection.deliver import interrupting
 
 # the name of the regularized distribution of the data
 DATA = "f"

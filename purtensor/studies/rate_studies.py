@@ -16,8 +16,8 @@ import purtensor as pt
 from purtensor._options import items_of
 from purtensor.problems.named import NamedProblem
 from purtensor.problems.registry import variant
+from purtensor.projection.deliver import require_uninterrupted, what_is_missing
 from purtensor.projection.executing import Failure, outcomes
-from purtensor.projection.interruption import require_uninterrupted, what_is_missing
 
 # the residuals to which sweeps are counted
 TOLERANCES = (1e-6, 1e-10, 1e-12)

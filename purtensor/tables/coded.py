@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -13,9 +13,9 @@ import xarray as xr
 from xarray.indexes import Index, PandasIndex
 
 from purtensor._typing import FloatArray, IntArray, Profile, Table
-from purtensor.errors import InvalidTableError
-from purtensor.tables.domain import PROFILE, Domain, join_some
-from purtensor.tables.grouping import first_repeated, group_profiles, place_type, places, profile_keys
+from purtensor.errors import InvalidTableError, PurtensorError
+from purtensor.tables.domain import PROFILE, Domain, check_attribute, describe_profile, join_some, label_of
+from purtensor.tables.grouping import code_type, first_repeated, group_profiles, place_type, places, profile_keys
 from purtensor.tables.masses import as_masses
 
 
@@ -98,16 +98,6 @@ def relaid(template: Table, flat: FloatArray, *, name: Hashable = None, attrs: d
     return table
 
 
-def label_of(domain: Domain, codes: Sequence[Any]) -> Profile:
-    """Return the categories that the codes stand for, one per attribute."""
-    return tuple(index[int(code)] for index, code in zip(domain.categories, codes, strict=True))
-
-
-def describe_profile(domain: Domain, codes: Sequence[Any]) -> str:
-    """Return a profile as text for messages, such as 'sex=male, race=white'."""
-    return ", ".join(f"{name}={label}" for name, label in zip(domain.attributes, label_of(domain, codes), strict=True))
-
-
 def is_sparse(table: Table) -> bool:
     """Return whether a table is in the sparse layout: one dimension `profile` over a MultiIndex."""
     return table.dims == (PROFILE,) and isinstance(table.indexes.get(PROFILE), pd.MultiIndex)
@@ -155,21 +145,6 @@ def domain_of(table: Table) -> Domain:
     return Domain(names, categories)
 
 
-def check_attribute(name: Any, categories: pd.Index[Any]) -> None:
-    """Refuse a name that is not a plain text, and categories that are missing, repeated or of several levels."""
-    if not isinstance(name, str) or not name:
-        raise InvalidTableError(f"attribute names must be strings that are not empty, got {name!r}")
-    if name == PROFILE:
-        raise InvalidTableError(f"{PROFILE!r} is the dimension of sparse tables; rename the attribute")
-    if isinstance(categories, pd.MultiIndex):
-        raise InvalidTableError(f"attribute {name!r} has a MultiIndex of labels; each category must have one label")
-    if categories.hasnans:
-        raise InvalidTableError(f"attribute {name!r} has a missing value among its categories")
-    if not categories.is_unique:
-        twice = categories[categories.duplicated()]
-        raise InvalidTableError(f"attribute {name!r} has the category {twice[0]!r} twice")
-
-
 def encode(table: Table, *, allow_empty: bool = False, copy: bool = True) -> CodedTable:
     """Return the support of a table as integer codes and float64 values, checked.
 
@@ -188,13 +163,8 @@ def encode(table: Table, *, allow_empty: bool = False, copy: bool = True) -> Cod
     """
     domain = domain_of(table)
     stored = read_codes(table, domain) if is_sparse(table) else None
-
-    def fail(position: int, what: str) -> NoReturn:
-        codes = np.unravel_index(position, table.shape) if stored is None else [c[position] for c in stored]
-        raise InvalidTableError(f"profile ({describe_profile(domain, codes)}) {what}")
-
     # row by row, the order in which positions are counted everywhere
-    values = as_masses(np.asarray(table.values).reshape(-1), fail)
+    values = as_masses(np.asarray(table.values).reshape(-1), profile_refusal(table))
     # None spares full tables, the usual case, an index as long as the table
     where = None if np.count_nonzero(values) == len(values) else np.flatnonzero(values).astype(place_type(len(values)))
     if not allow_empty and len(values if where is None else where) == 0:
@@ -227,30 +197,43 @@ def _dense_codes(shape: tuple[int, ...], positions: IntArray) -> tuple[IntArray,
     return tuple(found)
 
 
-def code_type(size: int) -> np.dtype[np.signedinteger[Any]]:
-    """Return the type that pandas takes for the codes of so many categories."""
-    return next(np.dtype(kind) for kind in (np.int8, np.int16, np.int32, np.int64) if size <= np.iinfo(kind).max)
+def profile_refusal(table: Table, what: str = "profile") -> Callable[[int, str], NoReturn]:
+    """Return what raises InvalidTableError for the profile at a position, counted row by row."""
+
+    def fail(position: int, problem: str) -> NoReturn:
+        domain = domain_of(table)
+        # codes of all cells of a dense table may not fit into memory
+        stored = is_sparse(table)
+        codes = [c[position] for c in read_codes(table, domain)] if stored else np.unravel_index(position, table.shape)
+        raise InvalidTableError(f"{what} ({describe_profile(domain, codes)}) {problem}")
+
+    return fail
+
+
+def require_distinct(domain: Domain, codes: Sequence[IntArray], refusal: Callable[[int, str], PurtensorError]) -> None:
+    """Raise the error that `refusal` makes of the number and the text of a profile that was there before, if any."""
+    again = first_repeated(codes, domain.sizes)
+    if again is not None:
+        raise refusal(again, describe_profile(domain, [code[again] for code in codes]))
 
 
 def read_codes(table: Table, domain: Domain) -> tuple[IntArray, ...]:
-    """Return for each attribute the category code of every profile that a sparse table stores, zeros included.
+    """Return for each attribute the category code of every profile of a table, row by row, zeros included.
 
     Raises
     ------
     InvalidTableError
         A missing label, or a profile that is stored twice.
     """
+    if not is_sparse(table):
+        return tuple(np.asarray(code) for code in np.unravel_index(np.arange(table.size), table.shape))
     codes: tuple[IntArray, ...] = tuple(np.asarray(code) for code in table.indexes[PROFILE].codes)
     for name, code in zip(domain.attributes, codes, strict=True):
         # pandas codes a missing label as -1
         if len(code) and code.min() < 0:
             raise InvalidTableError(f"attribute {name!r} is missing in profile number {int(np.argmin(code))}")
-    again = first_repeated(codes, domain.sizes)
-    if again is not None:
-        profile = describe_profile(domain, [code[again] for code in codes])
-        raise InvalidTableError(
-            f"profile ({profile}) occurs twice; sum its values, for example with purtensor.tabulate"
-        )
+    what = "profile ({}) occurs twice; sum its values, for example with purtensor.tabulate"
+    require_distinct(domain, codes, lambda _, profile: InvalidTableError(what.format(profile)))
     return codes
 
 

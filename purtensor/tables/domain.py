@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from purtensor._options import items_of
+from purtensor._typing import Profile
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError, UnknownCategoryError
 
 PROFILE = "profile"
@@ -88,3 +89,28 @@ def as_attributes(attributes: str | Iterable[str], domain: Domain | None = None)
         for name in names:
             domain.position(name)
     return names
+
+
+def label_of(domain: Domain, codes: Sequence[Any]) -> Profile:
+    """Return the categories that the codes stand for, one per attribute."""
+    return tuple(index[int(code)] for index, code in zip(domain.categories, codes, strict=True))
+
+
+def describe_profile(domain: Domain, codes: Sequence[Any]) -> str:
+    """Return a profile as text for messages, such as 'sex=male, race=white'."""
+    return ", ".join(f"{name}={label}" for name, label in zip(domain.attributes, label_of(domain, codes), strict=True))
+
+
+def check_attribute(name: Any, categories: pd.Index[Any]) -> None:
+    """Refuse a name that is not a plain text, and categories that are missing, repeated or of several levels."""
+    if not isinstance(name, str) or not name:
+        raise InvalidTableError(f"attribute names must be strings that are not empty, got {name!r}")
+    if name == PROFILE:
+        raise InvalidTableError(f"{PROFILE!r} is the dimension of sparse tables; rename the attribute")
+    if isinstance(categories, pd.MultiIndex):
+        raise InvalidTableError(f"attribute {name!r} has a MultiIndex of labels; each category must have one label")
+    if categories.hasnans:
+        raise InvalidTableError(f"attribute {name!r} has a missing value among its categories")
+    if not categories.is_unique:
+        twice = categories[categories.duplicated()]
+        raise InvalidTableError(f"attribute {name!r} has the category {twice[0]!r} twice")

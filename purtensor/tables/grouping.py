@@ -124,3 +124,8 @@ def places(count: int) -> IntArray:
 def place_type(count: int) -> np.dtype[np.signedinteger[Any]]:
     """Return the smallest signed type of 32 or 64 bits that holds 0 .. count - 1."""
     return np.dtype(np.int32 if count <= np.iinfo(np.int32).max else np.int64)
+
+
+def code_type(size: int) -> np.dtype[np.signedinteger[Any]]:
+    """Return the type that pandas takes for the codes of so many categories."""
+    return next(np.dtype(kind) for kind in (np.int8, np.int16, np.int32, np.int64) if size <= np.iinfo(kind).max)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NoReturn
-
 import numpy as np
 
 from purtensor._options import check_flag, is_number
-from purtensor._typing import FloatArray, IntArray, Table
+from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import (
     dense_table,
-    describe_profile,
     describe_table,
     domain_of,
     is_sparse,
+    profile_refusal,
     read_codes,
     sparse_table,
 )
-from purtensor.tables.domain import PROFILE, Domain
+from purtensor.tables.domain import PROFILE
 from purtensor.tables.masses import as_float64
 from purtensor.tables.memory import require_memory
 
@@ -51,14 +48,14 @@ def to_dense(table: Table, fill_value: float = 0.0) -> Table:
         raise InvalidOptionError(f"fill_value must be a number, or NaN, got {fill_value!r}")
     domain = domain_of(table)
     if not is_sparse(table):
-        return _in_float64(table, _numbers(table, domain))
+        return _in_float64(table, _numbers(table))
     require_memory(
         8 * domain.size,
         f"a dense table over {describe_table(table)}, {domain.size} profiles,",
         "use the sparse layout, or a marginal",
     )
     codes = read_codes(table, domain)
-    given = _numbers(table, domain, codes)
+    given = _numbers(table)
     try:
         values = np.full(domain.sizes, fill_value, dtype=np.float64)
     except ValueError:
@@ -93,9 +90,10 @@ def to_sparse(table: Table, keep_zeros: bool = False) -> Table:
     check_flag("keep_zeros", keep_zeros)
     domain = domain_of(table)
     if is_sparse(table):
-        table = _in_float64(table, _numbers(table, domain, read_codes(table, domain)))
+        read_codes(table, domain)  # refuses missing labels, and profiles that are stored twice
+        table = _in_float64(table, _numbers(table))
         return table if keep_zeros or np.all(table.values) else table.isel({PROFILE: np.flatnonzero(table.values)})
-    values = _numbers(table, domain)
+    values = _numbers(table)
     stored = len(values) if keep_zeros else int(np.count_nonzero(values))
     # values, positions and codes, of 8 bytes each while they are made
     require_memory(
@@ -111,11 +109,6 @@ def _in_float64(table: Table, values: FloatArray) -> Table:
     return table if table.dtype == np.float64 else table.copy(data=values.reshape(table.shape))
 
 
-def _numbers(table: Table, domain: Domain, codes: Sequence[IntArray] = ()) -> FloatArray:
+def _numbers(table: Table) -> FloatArray:
     """Return the values of a table as float64, of any sign, NaN too; refused where float64 does not hold one."""
-
-    def fail(position: int, what: str) -> NoReturn:
-        at = [code[position] for code in codes] if codes else np.unravel_index(position, table.shape)
-        raise InvalidTableError(f"profile ({describe_profile(domain, at)}) {what}")
-
-    return as_float64(np.asarray(table.values).reshape(-1), fail)
+    return as_float64(np.asarray(table.values).reshape(-1), profile_refusal(table))

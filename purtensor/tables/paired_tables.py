@@ -12,13 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from purtensor._typing import BoolArray, FloatArray, IntArray
-from purtensor.errors import UnknownAttributeError, UnknownCategoryError
-from purtensor.tables.coded import CodedTable
-from purtensor.tables.domain import Domain, join_some
-from purtensor.tables.exact_sum import exact_sum
-from purtensor.tables.grouping import group_profiles
-from purtensor.tables.translate import translate_codes
+from purtensor._typing import BoolArray, FloatArray
+from purtensor.errors import UnknownAttributeError
+from purtensor.tables.domain import Domain
+from purtensor.tables.masses import exact_sum
 
 _SPLIT = 2.0**27 + 1.0  # Veltkamp: halves of a float64 whose products are exact
 
@@ -100,36 +97,6 @@ class SharedProfiles:
         return np.where(close, np.log1p(np.where(close, near, 0.0)), far)
 
 
-def share_profiles(p: CodedTable, q: CodedTable) -> SharedProfiles:
-    """Return two tables on the profiles of either, those of p first in its order, then those of q alone.
-
-    Raises
-    ------
-    UnknownAttributeError
-        The tables are not over the same attributes.
-    UnknownCategoryError
-        One table has mass in a category that the other does not list.
-    """
-    require_same_attributes((p.domain, q.domain), ("p", "q"))
-    q_codes = _translate(q, "q", p.domain, "p")
-    # only to refuse categories that q does not list
-    _translate(p, "p", q.domain, "q")
-    joint = [np.concatenate([own, other]) for own, other in zip(p.codes, q_codes, strict=True)]
-    group, _ = group_profiles(joint, p.domain.sizes)
-    count = len(p.values)
-    # where a group stands in p; -1 for the profiles of q alone
-    at = np.full(int(group.max()) + 1, -1, dtype=np.int64)
-    at[group[:count]] = np.arange(count)
-    where = at[group[count:]]
-    alone = where < 0
-    added = int(alone.sum())
-    where[alone] = count + np.arange(added)
-    p_values = np.concatenate([p.values, np.zeros(added)])
-    q_values = np.zeros(len(p_values))
-    q_values[where] = q.values
-    return SharedProfiles(p_values, q_values, Total.of(p.values), Total.of(q.values))
-
-
 def require_same_attributes(domains: Sequence[Domain], names: Sequence[str]) -> None:
     """Refuse tables that are not all over the same attributes; the names are those of the tables.
 
@@ -157,17 +124,3 @@ def _two_product(a: FloatArray, b: float) -> tuple[FloatArray, FloatArray]:
 def _upper_half(a: FloatArray | np.float64) -> FloatArray:
     big = _SPLIT * a
     return np.asarray(big - (big - a))
-
-
-def _translate(coded: CodedTable, name: str, onto: Domain, onto_name: str) -> tuple[IntArray, ...]:
-    """Return the codes of a table in the categories of another, every one of them known there."""
-    columns = translate_codes(coded, onto)
-    for attribute, column, categories in zip(onto.attributes, columns, onto.categories, strict=True):
-        if len(column) and column.min() < 0:
-            own = coded.domain.position(attribute)
-            category = coded.domain.categories[own][coded.codes[own][int(np.argmin(column))]]
-            raise UnknownCategoryError(
-                f"{name} has mass in {attribute}={category}, a category that {onto_name} does not list (it has "
-                f"{join_some(categories)}); labels are compared with their types"
-            )
-    return columns

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.errors import InvalidTableError, UnknownCategoryError
-from purtensor.tables.coded import CodedTable, describe_profile, domain_of, encode, is_sparse, read_codes
-from purtensor.tables.domain import Domain
+from purtensor.tables.coded import CodedTable, domain_of, encode, is_sparse, read_codes
+from purtensor.tables.domain import Domain, describe_profile
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map, translate_codes
 

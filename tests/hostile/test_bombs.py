@@ -24,7 +24,7 @@ from purtensor.studies.members import run_members
 from purtensor.tables import memory
 from purtensor.tables.io import netcdf
 from purtensor.tables.io import read_errors as reading
-from purtensor.tables.io.file_seal import append_seal
+from purtensor.tables.io.hashes import append_seal
 from tests.hostile.readers import one_member, survey
 
 MEBIBYTE = 1 << 20

@@ -14,7 +14,7 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore import rows_problem as row_face
 from purtensor.outofcore import rows_problem as rows
 from purtensor.outofcore.workspace import make_once
-from purtensor.tables.store.copy import write_pieces
+from purtensor.tables.store.write import write_pieces
 from tests.outofcore.test_boundary import forced_case
 from tests.outofcore.test_project import SETS, assert_equal, by_profile, people, targets
 from tests.outofcore.test_rows_face import SOLVING, doubting, no_slabs, small_parts  # noqa: F401  # fixtures

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
 import purtensor as pt
-from purtensor.records.quantiles import quantile_edges, shortest_between
+from purtensor.records.bins import quantile_edges, shortest_between
 from purtensor.sklearn import Binner
 
 PEOPLE = pd.DataFrame({"age": [22.5, 35, 41, 67], "children": [0, 1, 2, 1], "sex": ["f", "m", "f", "m"]})

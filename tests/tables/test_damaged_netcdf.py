@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import purtensor as pt
-from purtensor.tables.io.file_seal import append_seal
+from purtensor.tables.io.hashes import append_seal
 from purtensor.tables.io.netcdf import read_dataset, write_dataset
 from purtensor.tables.io.table_dataset import table_to_dataset
 

@@ -17,7 +17,7 @@ import xarray as xr
 import purtensor as pt
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
-from purtensor.tables.store.open_store import TableWriter
+from purtensor.tables.store.write import TableWriter
 
 zarr = pytest.importorskip("zarr")
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 
 import hypothesis.strategies as st
@@ -10,9 +11,10 @@ import xarray as xr
 from hypothesis import given
 
 import purtensor as pt
+from purtensor._typing import FloatArray
 from purtensor.tables import marginal as marginal_module
 from purtensor.tables.coded import domain_of, encode, is_sparse
-from purtensor.tables.marginal import Marginals, marginalize
+from purtensor.tables.marginal import Marginals, dense_sums, marginalize
 from tests.tables.drawn import as_dict, sparse_tables
 
 
@@ -104,3 +106,58 @@ def test_marginals__over_cells_are_those_over_profiles(seed, empty, scale):
         assert [code.tolist() for code in one[1]] == [code.tolist() for code in other[1]]
         np.testing.assert_allclose(one[2], other[2], rtol=2e-16)
         xr.testing.assert_allclose(grouped.table(scope, "m"), of_cells.table(scope, "m"), rtol=2e-16)
+
+
+SCOPES = [(0,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2), ()]
+
+
+def exactly(values: FloatArray, scope: tuple[int, ...]) -> FloatArray:
+    """The sums over the other axes, each rounded once."""
+    order = [*scope, *(axis for axis in range(values.ndim) if axis not in scope)]
+    shape = tuple(values.shape[axis] for axis in scope)
+    rows = values.transpose(order).reshape(math.prod(shape), -1)
+    return np.array([math.fsum(row.tolist()) for row in rows]).reshape(shape)
+
+
+def drawn(seed: int, shape: tuple[int, ...], range_in_bits: int) -> FloatArray:
+    rng = np.random.default_rng(seed)
+    values = np.ldexp(rng.random(shape), rng.integers(-range_in_bits, 1, shape))
+    values[rng.random(shape) < 0.1] = 0.0
+    return values
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([(2, 3, 500), (40, 3, 2), (3, 70, 4), (1, 1, 1)]),
+    st.sampled_from([0, 20, 60, 400]),
+)
+def test_dense_sums__are_right_to_the_last_bits(seed: int, shape: tuple[int, ...], range_in_bits: int) -> None:
+    values = drawn(seed, shape, range_in_bits)
+    before = values.copy()
+    for scope, sums in zip(SCOPES, dense_sums(values, SCOPES), strict=True):
+        expected = exactly(values, scope)
+        np.testing.assert_allclose(sums, expected, rtol=4e-16 if range_in_bits <= 20 else 1e-14)
+    np.testing.assert_array_equal(values, before)
+
+
+@pytest.mark.parametrize("factor", [2.0**990, 1e-300, 0.0])
+def test_dense_sums__at_the_ends_of_float64(factor: float) -> None:
+    values = factor * drawn(1, (3, 4, 50), 10)
+    for scope, sums in zip(SCOPES, dense_sums(values, SCOPES), strict=True):
+        np.testing.assert_allclose(sums, exactly(values, scope), rtol=4e-16)
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5000), (5000, 3, 4), (3, 5000, 4)])
+def test_dense_sums__have_the_same_bits_for_any_number_of_threads(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(marginal_module, "_CHUNK", 1 << 12)
+    monkeypatch.setattr(marginal_module, "_BLOCK", 1 << 10)
+    values = drawn(3, shape, 30)
+    found = []
+    for threads in ("1", "4"):
+        monkeypatch.setenv("PURTENSOR_THREADS", threads)
+        found.append(dense_sums(values, SCOPES))
+    for one, other, scope in zip(*found, SCOPES, strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(one, exactly(values, scope), rtol=4e-16)

@@ -9,27 +9,26 @@ import pandas as pd
 import pytest
 
 from purtensor.errors import UnknownAttributeError
-from purtensor.tables.coded import encode
 from purtensor.tables.domain import Domain
-from purtensor.tables.paired_tables import Total, require_same_attributes, share_profiles
+from purtensor.tables.paired_tables import SharedProfiles, Total, require_same_attributes
+from purtensor.tables.store.pairs import Read, match_tables
 from tests.strategies import table_from
 
 
-def coded(masses, categories=("a", "b", "c")):
-    return encode(table_from(("x",), (list(categories),), {(label,): mass for label, mass in masses.items()}))
-
-
-def test_share_profiles__puts_those_of_the_first_table_first_in_its_order():
-    shared = share_profiles(coded({"c": 1.0, "a": 2.0}), coded({"a": 5.0, "b": 7.0}, ("b", "a", "c")))
-    assert shared.p.tolist() == [1, 2, 0]
-    assert shared.q.tolist() == [0, 5, 7]
+def test_match_tables__puts_groups_in_category_order_of_the_first_table():
+    p = table_from(("x",), (["a", "b", "c"],), {("c",): 1.0, ("a",): 2.0})
+    q = table_from(("x",), (["b", "a", "c"],), {("a",): 5.0, ("b",): 7.0})
+    [(codes, (of_p, of_q))] = match_tables([Read(p), Read(q)], ("p", "q"))
+    assert [code.tolist() for code in codes] == [[0, 1, 2]]
+    assert of_p.tolist() == [2, 0, 1]
+    assert of_q.tolist() == [5, 7, 0]
 
 
 def test_difference__is_right_to_the_last_digits_under_cancellation():
     rng = np.random.default_rng(5)
     p = rng.uniform(1, 2, 3)
     q = p * 3 * (1 + 1e-13 * rng.uniform(-1, 1, 3))
-    shared = share_profiles(coded(dict(zip("abc", p))), coded(dict(zip("abc", q))))
+    shared = SharedProfiles(p, q, Total.of(p), Total.of(q))
     exact_p, exact_q = [Fraction(v) for v in p], [Fraction(v) for v in q]
     expected = [float(a / sum(exact_p) - b / sum(exact_q)) for a, b in zip(exact_p, exact_q)]
     assert max(map(abs, expected)) < 1e-12

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.tables.store.open_store import match_stored, sum_stored
+from purtensor.tables.store.table import match_stored, sum_stored
 
 pytest.importorskip("zarr")
 

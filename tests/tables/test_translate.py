@@ -4,11 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
 
 import purtensor as pt
 from purtensor.tables.coded import encode
 from purtensor.tables.domain import Domain
-from purtensor.tables.translate import category_map, translate_codes
+from purtensor.tables.translate import category_map, find_profiles, translate_codes
 
 
 @pytest.mark.parametrize(
@@ -56,3 +58,14 @@ def test_translated__needs_every_attribute():
     table = xr.DataArray([1.0], coords={"age": [7]}, dims="age")
     with pytest.raises(pt.UnknownAttributeError, match="no attribute 'sex'"):
         translate_codes(encode(table), Domain(("sex",), (pd.Index(["m"]),)))
+
+
+PROFILE = st.tuples(st.integers(0, 3), st.integers(0, 2))
+
+
+@given(st.lists(PROFILE, min_size=1, unique=True), st.lists(st.tuples(st.integers(-1, 4), st.integers(-1, 3))))
+def test_lookup__are_those_of_a_search(known: list[tuple[int, int]], wanted: list[tuple[int, int]]) -> None:
+    old = [np.array(column) for column in zip(*known)]
+    new = [np.array([profile[i] for profile in wanted], dtype=np.int64) for i in range(2)]
+    expected = [known.index(profile) if profile in known else -1 for profile in wanted]
+    assert find_profiles(old, new).tolist() == expected

@@ -20,7 +20,7 @@ from purtensor.solving.dual.options import Bound, GeneralOptions
 from purtensor.solving.dual.question import Question
 from purtensor.solving.scaling import scale_to
 from purtensor.tables.coded import CodedTable, domain_of, encode
-from purtensor.tables.values_at import look_up
+from purtensor.tables.translate import values_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,9 +200,9 @@ def _end(coded: CodedTable, given: Bound, missing: float, name: str) -> FloatArr
     scope = domain_of(given).attributes
     domain = coded.domain.select(scope)
     codes = coded.columns(scope)
-    values = look_up(given, domain, codes)
+    values = values_at(given, domain, codes)
     # a bound of 0 and one that is not given look alike in `values`
-    listed = look_up(xr.ones_like(given, dtype=np.float64), domain, codes) > 0.0
+    listed = values_at(xr.ones_like(given, dtype=np.float64), domain, codes) > 0.0
     if np.isnan(values).any() or (values < 0).any():
         raise InvalidTableError(f"{name} must not have negative numbers")
     return np.where(listed, values, missing)

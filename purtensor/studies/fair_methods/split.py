@@ -14,8 +14,7 @@ from purtensor._typing import BoolArray, FloatArray, IntArray, Table
 from purtensor.studies.forests import predictors
 from purtensor.studies.population import Population, population_of
 from purtensor.tables.coded import encode
-from purtensor.tables.profile_lookup import lookup
-from purtensor.tables.translate import translate_codes
+from purtensor.tables.translate import find_profiles, translate_codes
 
 # how many of the people are learned from, as of UCI's own split of Adult
 TRAIN_SHARE = 2 / 3
@@ -90,7 +89,7 @@ class Split:
             *(code[population.unprotected] for code in population.unprotected_codes),
         ]
         found = np.zeros((len(population.protected), population.responses))
-        found[lookup(own, codes[1:]), codes[0]] = coded.values
+        found[find_profiles(own, codes[1:]), codes[0]] = coded.values
         return found
 
 

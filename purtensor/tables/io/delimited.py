@@ -18,14 +18,12 @@ import pandas as pd
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import FileFormatError, InvalidTableError
-from purtensor.tables.category_order import order_of_rows
-from purtensor.tables.coded import check_attribute, describe_profile, domain_of, is_sparse, read_codes, sparse_table
-from purtensor.tables.domain import Domain, is_same_category
-from purtensor.tables.grouping import first_repeated
+from purtensor.tables.coded import domain_of, read_codes, require_distinct, sparse_table
+from purtensor.tables.domain import Domain, check_attribute, is_same_category
 from purtensor.tables.io.atomic import replace_file
 from purtensor.tables.io.read_errors import is_gzip, reading, require_room
 from purtensor.tables.io.table_dataset import storable_values, value_column
-from purtensor.tables.labels import ascending, check_text, label_text, recognise_labels
+from purtensor.tables.labels import ascending, check_text, label_text, order_of_rows, recognise_labels
 
 VALUE_COLUMNS = ("count", "probability", "value")
 # the beginnings that OWASP's page on CSV injection lists, but for line ends
@@ -75,8 +73,7 @@ def label_texts(table: Table) -> tuple[Sequence[IntArray], list[npt.NDArray[Any]
             raise InvalidTableError(
                 f"an attribute of a CSV cannot be called {name!r}, the name of the column of values"
             )
-    shape = table.shape
-    codes = read_codes(table, domain) if is_sparse(table) else np.unravel_index(np.arange(table.size), shape)
+    codes = read_codes(table, domain)
     return codes, [_cells(*parts) for parts in zip(domain.attributes, domain.categories, codes, strict=True)]
 
 
@@ -204,12 +201,14 @@ def _parse(content: bytes) -> Table:
             codes.append(np.asarray(again, dtype=np.int64)[code])
     values = _numbers(frame[place].tolist(), header[place])
     domain, codes = _in_order(tuple(name for k, name in enumerate(header) if k != place), found, codes)
-    twice = first_repeated(codes, domain.sizes)
-    if twice is not None:
-        raise FileFormatError(
-            f"row {twice + 1} repeats the profile ({describe_profile(domain, [code[twice] for code in codes])}); "
+    require_distinct(
+        domain,
+        codes,
+        lambda row, profile: FileFormatError(
+            f"row {row + 1} repeats the profile ({profile}); "
             "sum such rows first, for instance with purtensor.tabulate and weights"
-        )
+        ),
+    )
     return sparse_table(domain, codes, values, name=header[place])
 
 

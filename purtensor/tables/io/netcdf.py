@@ -11,8 +11,7 @@ from purtensor._interrupts import hold_interrupts
 from purtensor._optional import require_package
 from purtensor.errors import FileFormatError, InvalidTableError, StoreError
 from purtensor.tables.io.atomic import replace_file
-from purtensor.tables.io.content_hash import content_hash
-from purtensor.tables.io.file_seal import append_seal, check_seal
+from purtensor.tables.io.hashes import append_seal, check_seal, content_hash
 from purtensor.tables.io.path_checks import require_file
 from purtensor.tables.io.read_errors import reading
 from purtensor.tables.memory import require_memory

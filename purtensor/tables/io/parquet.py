@@ -12,15 +12,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from purtensor._typing import FloatArray, IntArray, Table
+from purtensor._typing import FloatArray, Table
 from purtensor.errors import FileFormatError, InvalidTableError
-from purtensor.tables.coded import check_attribute, dense_table, domain_of, is_sparse, read_codes, sparse_table
-from purtensor.tables.domain import Domain
+from purtensor.tables.coded import dense_table, domain_of, is_sparse, read_codes, require_distinct, sparse_table
+from purtensor.tables.domain import Domain, check_attribute
 from purtensor.tables.factorize import factorize
-from purtensor.tables.grouping import first_repeated
 from purtensor.tables.io.atomic import replace_file
-from purtensor.tables.io.content_hash import content_hash
 from purtensor.tables.io.delimited import VALUE_COLUMNS
+from purtensor.tables.io.hashes import content_hash
 from purtensor.tables.io.netcdf import FORMAT_VERSION
 from purtensor.tables.io.path_checks import require_file
 from purtensor.tables.io.read_errors import reading
@@ -57,7 +56,7 @@ def write_parquet(table: Table, path: str | os.PathLike[str]) -> None:
     # of the dataset, which has all that a reader must get back, types of labels included
     sealed = content_hash(table_to_dataset(table))
     layout = "sparse" if is_sparse(table) else "dense"
-    codes = read_codes(table, domain) if is_sparse(table) else np.unravel_index(np.arange(table.size), table.shape)
+    codes = read_codes(table, domain)
     columns, described = {}, []
     for name, categories, code in zip(domain.attributes, domain.categories, codes, strict=True):
         labels, kind = encode_labels(categories)
@@ -142,7 +141,9 @@ def _restore(stored: Any, header: dict[str, Any]) -> Table:
         categories.append(decode_labels(known["labels"], known["kind"]))
         column = stored.column(known["attribute"]).combine_chunks()
         found = import_module("pyarrow.compute").index_in(column, value_set=_arrow_labels(categories[-1]))
-        codes.append(_without_gaps(found, known["attribute"]))
+        if found.null_count:
+            raise FileFormatError(f"attribute {known['attribute']!r} has a label that its list of labels does not have")
+        codes.append(np.asarray(found.to_numpy(), dtype=np.int64))
     domain = Domain(tuple(names), tuple(categories))
     values = stored.column(header["values"]).to_numpy()
     rest = {"name": json.loads(header["table_name"]), "attrs": json.loads(header["table_attrs"])}
@@ -153,12 +154,6 @@ def _restore(stored: Any, header: dict[str, Any]) -> Table:
     if content_hash(table_to_dataset(table)) != header["content_hash"]:
         raise FileFormatError("it is damaged: its content does not match its hash")
     return table
-
-
-def _without_gaps(found: Any, attribute: str) -> IntArray:
-    if found.null_count:
-        raise FileFormatError(f"attribute {attribute!r} has a label that its list of labels does not have")
-    return np.asarray(found.to_numpy(), dtype=np.int64)
 
 
 def _foreign(stored: Any) -> Table:
@@ -179,9 +174,11 @@ def _foreign(stored: Any) -> Table:
             raise FileFormatError(f"row {factor.missing_rows()[0] + 1} has no {column}")
     domain = Domain(names, tuple(factor.categories for factor in factors))
     codes = [factor.codes for factor in factors]
-    again = first_repeated(codes, domain.sizes)
-    if again is not None:
-        raise FileFormatError(f"row {again + 1} repeats a profile; sum such rows first with purtensor.tabulate")
+    require_distinct(
+        domain,
+        codes,
+        lambda row, _: FileFormatError(f"row {row + 1} repeats a profile; sum such rows first with purtensor.tabulate"),
+    )
     if not frame[places[0]].dtype.is_numeric():
         raise FileFormatError(f"column {places[0]!r} must have numbers, got {frame[places[0]].dtype}")
     absent = np.flatnonzero(frame[places[0]].is_null().to_numpy())

@@ -159,14 +159,10 @@ def _where(path: Path, what: str) -> str:
     folder, missing = path.parent, path
     while not folder.is_dir() and folder != folder.parent:
         folder, missing = folder.parent, folder
-    message = f": searched for {what} in {_absolute(path.parent)}"
+    message = f": searched for {what} in {os.path.abspath(path.parent)}"
     if missing is not path:
         message += f", but {missing} is a file" if os.path.lexists(missing) else f", but there is no folder {missing}"
     return f"{message}; {_instead(missing.name, folder)}"
-
-
-def _absolute(folder: Path) -> str:
-    return os.path.abspath(folder)
 
 
 def _instead(name: str, folder: Path) -> str:

@@ -55,11 +55,7 @@ def reading(path: str | os.PathLike[str], what: str = "a table") -> Iterator[Non
     except Exception as error:  # libraries raise anything on damaged files
         if isinstance(error, MemoryError) or type(error).__name__ == _DUCKDB_S_MEMORY_ERROR:
             raise _too_large(name, error) from error
-        raise _damage_error(name, what, error) from error
-
-
-def _damage_error(name: str, what: str, error: Exception) -> FileFormatError:
-    return FileFormatError(f"{name} is damaged, or not {what}: {_in_one_line(error)}")
+        raise FileFormatError(f"{name} is damaged, or not {what}: {_in_one_line(error)}") from error
 
 
 def _too_large(name: str, error: Exception) -> TooLargeError:

@@ -14,11 +14,11 @@ import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import FileFormatError, InvalidTableError
-from purtensor.tables.coded import check_attribute, dense_table, domain_of, is_sparse, read_codes, sparse_table
-from purtensor.tables.domain import PROFILE, Domain
-from purtensor.tables.grouping import first_repeated, smallest_unsigned
+from purtensor.tables.coded import dense_table, domain_of, is_sparse, read_codes, require_distinct, sparse_table
+from purtensor.tables.domain import PROFILE, Domain, check_attribute
+from purtensor.tables.grouping import smallest_unsigned
 from purtensor.tables.labels import check_text, decode_labels, encode_labels
-from purtensor.tables.probabilities import are_probabilities
+from purtensor.tables.masses import are_probabilities
 
 # numpy's kinds: booleans, integers without and with a sign, floats
 _NUMBERS = "buif"
@@ -109,6 +109,7 @@ def dataset_to_table(dataset: xr.Dataset, prefix: str = "") -> Table:
 
 
 def _assemble(dataset: xr.Dataset, prefix: str) -> Table:
+    # by their attributes: names may have been changed to what NetCDF allows
     ours = [v for v in dataset.variables.values() if v.attrs.get("table") == prefix]
     values = [v for v in ours if v.attrs.get("role") == "values"]
     if len(values) != 1:
@@ -135,8 +136,7 @@ def _assemble(dataset: xr.Dataset, prefix: str) -> Table:
         _check_codes(coded[name].values, len(values[0].values), size)
         for name, size in zip(domain.attributes, domain.sizes, strict=True)
     )
-    if first_repeated(codes, domain.sizes) is not None:
-        raise FileFormatError("a profile is stored twice")
+    require_distinct(domain, codes, lambda *_: FileFormatError("a profile is stored twice"))
     return sparse_table(domain, codes, np.asarray(values[0].values), **rest)
 
 

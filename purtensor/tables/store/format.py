@@ -20,9 +20,9 @@ import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.errors import InvalidTableError, PurtensorError, StoreError
-from purtensor.tables.coded import check_attribute
+from purtensor.tables.domain import check_attribute
 from purtensor.tables.grouping import smallest_unsigned
-from purtensor.tables.io.content_hash import content_hash
+from purtensor.tables.io.hashes import content_hash
 from purtensor.tables.io.path_checks import what_to_give
 from purtensor.tables.labels import decode_labels
 from purtensor.tables.masses import as_masses
@@ -60,12 +60,8 @@ class Facts:
 
     def as_json(self) -> dict[str, Any]:
         """Return the attributes of the store's group, with a hash of them."""
-        facts = {"format": _FORMAT, **{name: _plain(value) for name, value in asdict(self).items()}}
+        facts = {"format": _FORMAT, **json.loads(json.dumps(asdict(self)))}
         return {**facts, "content_hash": content_hash(xr.Dataset(attrs=facts))}
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def labels_hash(labels: npt.NDArray[Any]) -> str:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
 
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidTableError, UnknownCategoryError
 from purtensor.kernels.reductions import group_sums
-from purtensor.tables.coded import domain_of, encode
+from purtensor.tables.coded import CodedTable, domain_of, encode
 from purtensor.tables.domain import Domain, join_some
-from purtensor.tables.exact_sum import exact_sum
-from purtensor.tables.grouping import group_profiles
-from purtensor.tables.paired_tables import SharedProfiles, Total, require_same_attributes, share_profiles
+from purtensor.tables.grouping import code_type, group_profiles
+from purtensor.tables.masses import exact_sum
+from purtensor.tables.paired_tables import SharedProfiles, Total, require_same_attributes
 from purtensor.tables.store.format import read_profiles
 from purtensor.tables.store.table import StoredTable, require_mass
 from purtensor.tables.translate import category_map
@@ -28,11 +28,16 @@ ROWS_AT_ONCE = 1 << 22
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Read:
     """A table wherever it lies, its profiles with mass read piece by piece."""
 
     table: Table | StoredTable
+
+    @cached_property
+    def coded(self) -> StoredTable | CodedTable:
+        """The table with its domain: on disk, or in codes."""
+        return self.table if isinstance(self.table, StoredTable) else encode(self.table, allow_empty=True)
 
     @property
     def domain(self) -> Domain:
@@ -46,12 +51,11 @@ class Read:
 
     def pieces(self) -> Iterator[tuple[Sequence[IntArray], FloatArray]]:
         """Yield codes and masses of profiles with mass."""
-        if not isinstance(self.table, StoredTable):
-            coded = encode(self.table, allow_empty=True)
-            yield coded.codes, coded.values
+        if isinstance(self.coded, CodedTable):
+            yield self.coded.codes, self.coded.values
             return
-        for begin, end in self.table.bounds:
-            codes, values = read_profiles(self.table.path, begin, end)
+        for begin, end in self.coded.bounds:
+            codes, values = read_profiles(self.coded.path, begin, end)
             on = values > 0
             yield [np.asarray(code, dtype=np.int64)[on] for code in codes], values[on]
 
@@ -92,13 +96,10 @@ def pair_batches(
     Raises
     ------
     UnknownAttributeError, UnknownCategoryError
-        As for `share_profiles`.
+        As for `match_tables`.
     InvalidTableError
         A table without mass.
     """
-    if attributes is None and not any(isinstance(table, StoredTable) for table in (p, q)):
-        yield share_profiles(encode(p), encode(q))  # type: ignore[arg-type]  # both are in memory
-        return
     reads = [Read(p), Read(q)]
     totals = [read.total() for read in reads]
     for _, (one, other) in match_tables(reads, ("p", "q"), attributes):
@@ -121,29 +122,42 @@ def match_tables(
     scope = tuple(domains[0].attributes if attributes is None else attributes)
     domain = domains[0].select(scope)
     maps = [_maps(own, domains, names, at, scope) for at, own in enumerate(domains)]
+    on_disk = any(isinstance(read.table, StoredTable) for read in reads)
     # rounded up
-    passes = max(1, -(-sum(read.profiles for read in reads) // ROWS_AT_ONCE))
+    passes = max(1, -(-sum(read.profiles for read in reads) // ROWS_AT_ONCE)) if on_disk else 1
     for share in range(passes):
-        columns: list[list[IntArray]] = [[] for _ in scope]
-        values: list[FloatArray] = []
-        ends = [0]
-        for read, own, ways in zip(reads, domains, maps, strict=True):
-            count = 0
-            for codes, masses in read.pieces():
-                # all tables hash the first one's codes, and so put a profile into the same share
-                here = [way.of(codes[own.position(name)]) for name, way in zip(scope, ways, strict=True)]
-                taken = slice(None) if passes == 1 else hash_rows(here) % np.uint64(passes) == share
-                for column, code in zip(columns, here, strict=True):
-                    column.append(code[taken])
-                values.append(masses[taken])
-                count += len(values[-1])
-            ends.append(ends[-1] + count)
-        joint = [np.concatenate(column) for column in columns]
-        if ends[-1]:
-            group, distinct = group_profiles(joint, domain.sizes)
-            everything = np.concatenate(values)
-            rows = len(distinct[0])
-            yield tuple(distinct), [group_sums(everything[a:b], group[a:b], rows) for a, b in pairwise(ends)]
+        parts = [_read_share(read, scope, ways, share, passes) for read, ways in zip(reads, maps, strict=True)]
+        joint = [np.concatenate(column) for column in zip(*(codes for codes, _ in parts), strict=True)]
+        if not len(joint[0]):
+            continue
+        group, distinct = group_profiles(joint, domain.sizes)
+        # the profiles of each table stand one after the other
+        groups = np.split(group, np.cumsum([len(masses) for _, masses in parts])[:-1])
+        # each profile of a table is a group of its own, unless attributes are summed out
+        add = _add if attributes is None else group_sums
+        rows = len(distinct[0])
+        sums = [add(masses, own, rows) for own, (_, masses) in zip(groups, parts, strict=True)]
+        yield tuple(distinct), sums
+
+
+def _add(masses: FloatArray, group: IntArray, count: int) -> FloatArray:
+    """Return the plain sum of each group."""
+    return np.asarray(np.bincount(group, masses, count), dtype=np.float64)
+
+
+def _read_share(
+    read: Read, scope: Sequence[str], ways: Sequence[_Way], share: int, passes: int
+) -> tuple[list[IntArray], FloatArray]:
+    """Return the codes, in the first table's categories, and the masses of one share of a table's profiles."""
+    columns: list[list[IntArray]] = []
+    values: list[FloatArray] = []
+    for codes, masses in read.pieces():
+        here = [way.of(codes[read.domain.position(name)]) for name, way in zip(scope, ways, strict=True)]
+        # all tables hash the first one's codes, and so put a profile into the same share
+        taken = slice(None) if passes == 1 else hash_rows(here) % np.uint64(passes) == share
+        columns.append([code[taken] for code in here])
+        values.append(masses[taken])
+    return [np.concatenate(column) for column in zip(*columns, strict=True)], np.concatenate(values)
 
 
 def hash_rows(columns: Iterable[IntArray]) -> IntArray:
@@ -168,7 +182,6 @@ class _Way:
     refused: Mapping[int, str]
 
     def of(self, codes: IntArray) -> IntArray:
-        codes = np.asarray(codes, dtype=np.int64)
         if self.refused:
             for code in np.unique(codes).tolist():
                 if code in self.refused:
@@ -189,5 +202,6 @@ def _maps(own: Domain, domains: Sequence[Domain], names: Sequence[str], at: int,
                     f"{join_some(known)}); labels are compared with their types"
                 )
         first = domains[0].categories[domains[0].position(name)]
-        ways.append(_Way(category_map(categories, first), refused))
+        # small types take the grouping a third less time
+        ways.append(_Way(category_map(categories, first).astype(code_type(len(first))), refused))
     return ways

@@ -15,13 +15,12 @@ from purtensor._printing import Shown
 from purtensor._typing import Attributes, FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError
 from purtensor.kernels.reductions import group_sums
-from purtensor.tables.coded import describe_profile, encode, is_sparse, read_codes, relaid, sparse_table
+from purtensor.tables.coded import encode, read_codes, relaid, require_distinct, sparse_table
 from purtensor.tables.domain import PROFILE, Domain, as_attributes, join_some
-from purtensor.tables.grouping import first_repeated, group_profiles
+from purtensor.tables.grouping import group_profiles
 from purtensor.tables.io.path_checks import path_text, require_store
-from purtensor.tables.profile_lookup import lookup
 from purtensor.tables.store.format import read_facts, read_labels, read_profiles
-from purtensor.tables.translate import translate_codes
+from purtensor.tables.translate import find_profiles, translate_codes
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -118,10 +117,11 @@ class StoredTable(Shown):
 
     def _require_distinct(self, codes: Sequence[IntArray]) -> None:
         """Refuse a profile that is stored twice: only all together show it, as chunks are checked one by one."""
-        again = first_repeated(codes, self.domain.sizes)
-        if again is not None:
-            profile = describe_profile(self.domain, [code[again] for code in codes])
-            raise InvalidTableError(f"{self.path}: profile ({profile}) is stored twice; sum its values")
+        require_distinct(
+            self.domain,
+            codes,
+            lambda _, profile: InvalidTableError(f"{self.path}: profile ({profile}) is stored twice; sum its values"),
+        )
 
     def laid_like(self, template: Table, *, name: str) -> Table:
         """Return the stored values in the layout, order and chunks of a table of dask over the same attributes.
@@ -130,11 +130,7 @@ class StoredTable(Shown):
         """
         lazy = self.to_xarray()
         codes = [np.asarray(code) for code in lazy.indexes[PROFILE].codes]
-        if is_sparse(template):
-            where = lookup(codes, read_codes(template, self.domain))
-        else:
-            where = np.full(template.size, -1, dtype=np.int64)
-            where[np.ravel_multi_index(codes, template.shape)] = np.arange(self.profiles)
+        where = find_profiles(codes, read_codes(template, self.domain))
         zero = import_module("dask.array").zeros(1, chunks=1)
         padded = import_module("dask.array").concatenate([lazy.data, zero])
         return relaid(template, padded[np.where(where < 0, self.profiles, where)], name=name)
@@ -234,12 +230,7 @@ def match_stored(stored: StoredTable, table: Table, attributes: Sequence[str]) -
     found: list[tuple[tuple[IntArray, ...], FloatArray]] = []
     for begin, end in stored.bounds:
         codes, values = read_profiles(stored.path, begin, end)
-        joint = [np.concatenate([own, codes[k].astype(np.int64)]) for own, k in zip(wanted, where, strict=True)]
-        group, distinct = group_profiles(joint, domain.sizes)
-        # the wanted profiles come first in the joint groups, then those of the chunk
-        is_wanted = np.zeros(len(distinct[0]) if distinct else 1, dtype=bool)
-        is_wanted[group[: len(wanted[0])]] = True
-        here = is_wanted[group[len(wanted[0]) :]]
+        here = find_profiles(wanted, [codes[k].astype(np.int64) for k in where]) >= 0
         found.append((tuple(code[here].astype(np.int64) for code in codes), values[here]))
     columns = [np.concatenate(column) for column in zip(*(codes for codes, _ in found), strict=True)]
     return sparse_table(stored.domain, columns, np.concatenate([values for _, values in found]))

@@ -9,7 +9,7 @@ import purtensor as pt
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.io import netcdf
-from purtensor.tables.io.file_seal import append_seal
+from purtensor.tables.io.hashes import append_seal
 from purtensor.tables.io.netcdf import read_dataset, write_dataset
 
 

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from purtensor.sampling.chains import two_chains
+from purtensor.sampling.flows import two_chains
 
 scopes = st.lists(st.frozensets(st.sampled_from("abcd"), min_size=1), min_size=1, max_size=6)
 

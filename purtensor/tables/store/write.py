@@ -1,13 +1,11 @@
-"""Tables that stay on disk, in a Zarr store: written chunk by chunk, never held whole.
-
-What reads them is `stored_table` and `stored_format`; it can be imported from here too.
-"""
+"""Tables written to disk, into a Zarr store: chunk by chunk, never held whole."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,25 +15,14 @@ from purtensor._optional import require_package
 from purtensor._options import is_count
 from purtensor._typing import FloatArray, IntArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError, StoreError
-from purtensor.tables.coded import describe_profile, domain_of, encode, is_sparse, read_codes
-from purtensor.tables.domain import PROFILE, Domain
+from purtensor.tables.coded import domain_of, encode, is_sparse, read_codes
+from purtensor.tables.domain import PROFILE, Domain, describe_profile
+from purtensor.tables.io.atomic import begun_beside, give_up, is_there, move_into, move_over
 from purtensor.tables.io.path_checks import path_text
 from purtensor.tables.labels import encode_labels
 from purtensor.tables.masses import as_masses
-from purtensor.tables.store.atomic_folder import begun_beside, give_up, is_there, move_into, move_over
 from purtensor.tables.store.format import Facts, code_dtype, labels_hash, read_profiles
-from purtensor.tables.store.table import StoredTable, match_stored, open_table, sum_stored
-
-__all__ = [
-    "CHUNK",
-    "StoredTable",
-    "TableWriter",
-    "match_stored",
-    "open_table",
-    "read_profiles",
-    "store_table",
-    "sum_stored",
-]
+from purtensor.tables.store.table import StoredTable
 
 CHUNK = 1 << 20
 """Profiles of one chunk, unless asked otherwise."""
@@ -134,12 +121,11 @@ class TableWriter:
         labels, kind = encode_labels(self.domain.categories[k])
         dtype = str if labels.dtype == object else labels.dtype
         name = self.domain.attributes[k]
-        facts: dict[str, Any] = {"table": "", "role": "categories", "attribute": name, "position": k, "kind": kind}
         array = self._group.create_array(
             f"categories_{k}",
             shape=labels.shape,
             dtype=dtype,
-            attributes=facts,
+            attributes={"table": "", "role": "categories", "attribute": name, "position": k, "kind": kind},
             chunks=(max(1, len(labels)),),
             dimension_names=[name],
             config=_WHOLE,
@@ -171,10 +157,10 @@ class TableWriter:
         arrays = [create("values", dtype="f8", fill_value=np.nan, attributes=facts, **settings)]
         for k, (name, size) in enumerate(zip(self.domain.attributes, self.domain.sizes, strict=True)):
             kind = code_dtype(size)
-            facts = {"table": "", "role": "codes", "attribute": name}
             # filled in where nothing was written, and no code (see code_dtype), as NaN is no mass
             fill = int(np.iinfo(kind).max)
-            arrays.append(create(f"codes_{k}", dtype=kind, fill_value=fill, attributes=facts, **settings))
+            marks: dict[str, Any] = {"table": "", "role": "codes", "attribute": name}
+            arrays.append(create(f"codes_{k}", dtype=kind, fill_value=fill, attributes=marks, **settings))
         return arrays
 
     def append(self, codes: Sequence[IntArray], values: FloatArray) -> None:
@@ -254,16 +240,12 @@ def _writing(path: Path) -> Iterator[None]:
 def _pieces(table: Table) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatArray]]:
     """Yield a table's domain, codes and values; chunk by chunk where its values are a dask array."""
     if not (is_sparse(table) and table.chunks):
-        coded = encode(table, allow_empty=True)
-        yield coded.domain, coded.codes, coded.values
+        yield from _encode([table])
         return
     domain = domain_of(table)
     columns = read_codes(table, domain)
-    begin = 0
-    for length in table.chunks[0]:
-        end = begin + length
+    for begin, end in pairwise(np.cumsum([0, *table.chunks[0]]).tolist()):
         yield domain, tuple(c[begin:end] for c in columns), np.asarray(table.data[begin:end])
-        begin = end
 
 
 def _encode(tables: Iterable[Table]) -> Iterator[tuple[Domain, tuple[IntArray, ...], FloatArray]]:
@@ -279,3 +261,35 @@ def _is_same(one: Domain, other: Domain) -> bool:
     return one.attributes == other.attributes and all(
         a is b or (a.dtype == b.dtype and a.equals(b)) for a, b in zip(one.categories, other.categories, strict=True)
     )
+
+
+Piece = tuple[Sequence[IntArray], FloatArray]
+"""The codes and the values of some profiles."""
+
+
+def write_pieces(path: Path, domain: Domain, pieces: Iterable[Piece]) -> StoredTable:
+    """Return a stored table of these pieces; what was at its path before is replaced, once all is written."""
+    with TableWriter(path, domain, replaces=True) as writer:
+        for codes, values in pieces:
+            writer.append(codes, values)
+        return writer.close()
+
+
+def replace_table(path: Path, table: Table) -> StoredTable:
+    """Return a table in memory as a stored one; what was at its path before is replaced, once all is written."""
+    coded = encode(table, allow_empty=True)
+    return write_pieces(path, coded.domain, [(coded.codes, coded.values)])
+
+
+def copy_store(table: StoredTable, path: str | os.PathLike[str]) -> StoredTable:
+    """Write a stored table to a new store, chunk by chunk, whole or not at all, and return that.
+
+    Raises
+    ------
+    StoreError
+        The folder exists already, the disk is full, or a chunk is damaged.
+    """
+    with TableWriter(path, table.domain, chunk=table.chunk) as writer:
+        for begin, end in table.bounds:
+            writer.append(*read_profiles(table.path, begin, end))
+        return writer.close()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.projection.stored_relaxation import relaxation_dataset, relaxation_of
+from purtensor.projection.stored_results import relaxation_dataset, relaxation_of
 from tests.hostile.callables import PUR, plain
 
 

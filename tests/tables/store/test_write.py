@@ -13,7 +13,7 @@ from purtensor.errors import StoreError
 from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.io.table_dataset import dataset_to_table
-from purtensor.tables.store.open_store import sum_stored
+from purtensor.tables.store.table import sum_stored
 
 pytest.importorskip("zarr")
 

@@ -12,8 +12,8 @@ from purtensor.fairness import path as path_module
 from purtensor.fairness import proxies as proxies_module
 from purtensor.fairness.proxies import least_violating
 from purtensor.fairness.slacks import Slacks
-from purtensor.projection import marginal_question
-from purtensor.projection.interruption import interrupting, is_interrupted, require_uninterrupted, what_is_missing
+from purtensor.projection.deliver import interrupting, is_interrupted, require_uninterrupted, what_is_missing
+from purtensor.solving.certificate import DualCertifier
 from purtensor.solving.dual import answer as answer_module
 from purtensor.solving.dual.watch import Watch
 
@@ -84,7 +84,7 @@ def test_what_is_missing__names_it():
 
 
 def test_project__interrupted_in_the_proof_keeps_the_table(monkeypatch):
-    monkeypatch.setattr(marginal_question, "_proof", breaking(marginal_question._proof, 1))
+    monkeypatch.setattr(DualCertifier, "certify", breaking(DualCertifier.certify, 1))
     problem = pt.problems.load("a")
     result = pt.project(problem.reference, problem.constraints, on_failure="return")
     assert result.termination is pt.results.Termination.INTERRUPTED

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import purtensor as pt
-from purtensor.projection.input_changes import refuse_changes
+from purtensor.projection.options import refuse_changes
 
 
 def posed(seed=1, cells=300):
