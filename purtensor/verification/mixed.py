@@ -7,6 +7,7 @@ code with what solved it: the misses, the bounds, the objective and the gap are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -90,14 +91,14 @@ def _measure(stated: MixedStatement) -> MixedFigures:
     best = np.inf, 1.0
     for weight in _weights(stated, masses, kept):
         for start in (potentials, _release_intervals(stated, sums, potentials)):
-            feasible, moved, left = _move_onto_rows(stated, masses, start, weight, hard & ~empty)
+            feasible, moved, left, rest = _move_onto_rows(stated, masses, start, weight, hard & ~empty)
             # weak duality needs a feasible point: without one nothing is proved
             if left > 64 * UNIT:
                 continue
             # any potentials prove with the same point; those that Newton's step leads to are often closer
             stepped = np.where(priced, np.clip(start + moved, -price, price), start + moved)
             for at in (start, stepped):
-                found = _prove(stated, masses, feasible, np.where(empty, 0, at), kept, ~empty)
+                found = _prove(stated, masses, (feasible, rest, weight), np.where(empty, 0, at), kept, ~empty)
                 best = found if found[1] < best[1] else best
     return MixedFigures(residual, outside, objective, *best, blur)
 
@@ -109,9 +110,18 @@ def _release_intervals(stated: MixedStatement, sums: LongArray, potentials: Long
 
 
 def _prove(
-    stated: MixedStatement, masses: LongArray, feasible: LongArray, potentials: LongArray, kept: Any, counted: Any
+    stated: MixedStatement,
+    masses: LongArray,
+    near: tuple[LongArray, FloatArray, FloatArray],
+    potentials: LongArray,
+    kept: Any,
+    counted: Any,
 ) -> tuple[float, float]:
-    """Return bounds of the divergence and of the total variation that a feasible point and potentials prove."""
+    """Return bounds of the divergence and of the total variation that a point and potentials prove.
+
+    `near` are the point, how far each cell may be from one that meets the rows exactly, and how cells give way.
+    """
+    feasible, rest, weight = near
     z, there = (
         _times(matrix, own)
         for matrix, own in ((stated.coefficients.T.tocsr(), potentials), (stated.coefficients, feasible))
@@ -122,8 +132,10 @@ def _prove(
     gap = float(_cell_gaps(stated, feasible, z)[kept].sum() + row_gaps(stated, there, potentials)[counted & ~met].sum())
     if not np.isfinite(gap):
         return np.inf, 1.0
+    # gaps are squares of distances in the norm of 1 / x', in which the exact point is so far from this one
+    gap = (math.sqrt(max(gap, 0.0)) + math.sqrt(float((rest**2 / np.where(weight > 0, 2 * weight, 1)).sum()))) ** 2
     # |masses - x*| <= |masses - x^| + |x^ - x*|, in the L1 norm
-    apart = float(np.abs(feasible - masses).sum()) + _distance(stated, max(gap, 0.0), feasible, kept)
+    apart = float(np.abs(feasible - masses).sum() + rest.sum()) + _distance(stated, max(gap, 0.0), feasible, kept)
     mass = float(masses.sum())
     # the total variation of equal totals is half the L1 distance; a free total keeps all of it
     if stated.fixed_total:
@@ -236,10 +248,10 @@ def _sizes_of(stated: MixedStatement, masses: LongArray, end: LongArray) -> Long
 
 def _move_onto_rows(
     stated: MixedStatement, masses: LongArray, potentials: LongArray, weight: FloatArray, hard: Any
-) -> tuple[LongArray, LongArray, float]:
+) -> tuple[LongArray, LongArray, float, FloatArray]:
     """Return masses moved onto the rows that must hold, by least squares, the step of the potentials, and what is left.
 
-    The last is what the hard rows lack over their sums of sizes.
+    The last are what the hard rows lack over their sums of sizes, and by how much each cell would move to mend it.
     """
     exact, end = _ends_of(stated, potentials)
     sizes, tied = _sizes_of(stated, masses, end), exact | hard
@@ -269,7 +281,24 @@ def _move_onto_rows(
         moved[active] += solved
         feasible = feasible + weight * _times(own.T.tocsr(), solved)
         feasible = np.clip(feasible, stated.cell_lower, stated.cell_upper)
-    return feasible, moved, left
+    sums = _times(stated.coefficients, feasible)
+    miss = np.where(
+        exact, np.abs(sums - np.where(exact, end, 0)), np.where(tied, np.abs(measure_misses(stated, sums)), 0)
+    )
+    rows = np.flatnonzero(exact | (miss != 0))
+    return feasible, moved, left, _reach(stated, weight, rows, (miss + _MET * sizes)[rows].astype(np.float64))
+
+
+def _reach(stated: MixedStatement, weight: FloatArray, rows: Any, unsure: FloatArray) -> FloatArray:
+    """Return by how much cells move where rows are met that may be missed by so much, one by one.
+
+    A miss is no distance: rows of amounts that all but cancel make 10^5 units of rounding of one.
+    """
+    own = stated.coefficients[rows]
+    system = (own @ sparse.diags_array(weight) @ own.T).toarray()
+    scale = 1 / np.sqrt(np.where(system.diagonal() > 0, system.diagonal(), 1))
+    solve = scale[:, None] * np.linalg.pinv(system * scale[:, None] * scale, rcond=1e-13) * scale
+    return np.asarray(np.abs(weight[:, None] * (own.T @ solve)) @ unsure)
 
 
 def _distance(stated: MixedStatement, gap: float, feasible: LongArray, kept: Any) -> float:
