@@ -17,8 +17,8 @@ from purtensor.constraints.rank.independence import Independence, independent_ro
 from purtensor.constraints.rank.redundancy import RedundantRow, redundant
 from purtensor.constraints.system import System, align, columns_of, reduce_system
 from purtensor.kernels.engine import engine_for
-from purtensor.tables.coded import encode, index_of_codes
-from purtensor.tables.domain import PROFILE, join_some
+from purtensor.tables.coded import encode
+from purtensor.tables.domain import PROFILE, index_of_codes, join_some
 from purtensor.tables.memory import readable, require_memory
 
 

@@ -15,8 +15,7 @@ from purtensor._typing import Attributes, BoolArray, FloatArray, IntArray
 from purtensor.constraints.labelled import Labelled, join_profiles, read_labelled
 from purtensor.constraints.rows import Cells
 from purtensor.errors import InvalidTableError, UnknownCategoryError
-from purtensor.tables.coded import index_of_codes
-from purtensor.tables.domain import Domain, as_attributes, describe_profile, join_some
+from purtensor.tables.domain import Domain, as_attributes, describe_profile, index_of_codes, join_some
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import category_map, find_profiles
 

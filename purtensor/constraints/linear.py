@@ -13,8 +13,7 @@ from purtensor.constraints.ends import Ends, read_ends
 from purtensor.constraints.labelled import Labelled, join_profiles, read_table
 from purtensor.constraints.rows import Cells, RowBlock
 from purtensor.errors import InvalidTableError, UnknownCategoryError
-from purtensor.tables.coded import index_of_codes
-from purtensor.tables.domain import Domain, describe_profile, join_some
+from purtensor.tables.domain import Domain, describe_profile, index_of_codes, join_some
 from purtensor.tables.grouping import group_profiles
 from purtensor.tables.translate import find_profiles
 

@@ -78,7 +78,7 @@ def gather_point(result: Projection[Any]) -> tuple[LabelledProblem, Iterate, flo
         labelled = replace(
             labelled,
             arrays=replace(
-                arrays, face_rounding=rounding_of_rows(arrays, _named_rows(labelled, result.independent_rows))
+                arrays, face_rounding=rounding_of_rows(arrays, _rows_by_label(labelled, result.independent_rows))
             ),
         )
     point = iterate_at(labelled.arrays, potentials_from(labelled, result.potentials))
@@ -88,7 +88,7 @@ def gather_point(result: Projection[Any]) -> tuple[LabelledProblem, Iterate, flo
     return labelled, point, apart + 4 * float(np.finfo(np.float64).eps)
 
 
-def _named_rows(labelled: LabelledProblem, tables: Sequence[Table]) -> BoolArray:
+def _rows_by_label(labelled: LabelledProblem, tables: Sequence[Table]) -> BoolArray:
     """Return which rows of a problem tables of True and False name, one per constraint."""
     full = labelled.full
     named = [

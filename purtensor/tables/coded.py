@@ -14,7 +14,14 @@ from xarray.indexes import Index, PandasIndex
 
 from purtensor._typing import FloatArray, IntArray, Profile, Table
 from purtensor.errors import InvalidTableError, PurtensorError
-from purtensor.tables.domain import PROFILE, Domain, check_attribute, describe_profile, join_some, label_of
+from purtensor.tables.domain import (
+    PROFILE,
+    Domain,
+    check_attribute,
+    describe_profile,
+    index_of_codes,
+    label_of,
+)
 from purtensor.tables.grouping import code_type, first_repeated, group_profiles, place_type, places, profile_keys
 from purtensor.tables.masses import as_masses
 
@@ -237,14 +244,6 @@ def read_codes(table: Table, domain: Domain) -> tuple[IntArray, ...]:
     return codes
 
 
-def index_of_codes(domain: Domain, codes: Sequence[IntArray]) -> pd.MultiIndex:
-    """Return an index with a level for each attribute, from codes."""
-    levels: list[Any] = list(domain.categories)
-    columns: list[Any] = list(codes)
-    # verifying would cost a pass over all codes, which the callers have checked
-    return pd.MultiIndex(levels=levels, codes=columns, names=list(domain.attributes), verify_integrity=False)
-
-
 def sparse_table(
     domain: Domain,
     codes: Sequence[IntArray],
@@ -299,9 +298,3 @@ def like_sorted(template: Table, domain: Domain, codes: Sequence[IntArray], mass
     values = np.empty(len(masses))
     values[group] = masses
     return like(template, domain, ordered, values, **names)
-
-
-def describe_table(table: Table, most: int = 5) -> str:
-    """Return one line about a table for messages: its attributes and sizes."""
-    domain = domain_of(table)
-    return join_some((f"{n} ({k})" for n, k in zip(domain.attributes, domain.sizes, strict=True)), most)

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from purtensor._options import items_of
-from purtensor._typing import Profile
+from purtensor._typing import IntArray, Profile
 from purtensor.errors import InvalidOptionError, InvalidTableError, UnknownAttributeError, UnknownCategoryError
 
 PROFILE = "profile"
@@ -114,3 +114,11 @@ def check_attribute(name: Any, categories: pd.Index[Any]) -> None:
     if not categories.is_unique:
         twice = categories[categories.duplicated()]
         raise InvalidTableError(f"attribute {name!r} has the category {twice[0]!r} twice")
+
+
+def index_of_codes(domain: Domain, codes: Sequence[IntArray]) -> pd.MultiIndex:
+    """Return an index with a level for each attribute, from codes."""
+    levels: list[Any] = list(domain.categories)
+    columns: list[Any] = list(codes)
+    # verifying would cost a pass over all codes, which the callers have checked
+    return pd.MultiIndex(levels=levels, codes=columns, names=list(domain.attributes), verify_integrity=False)

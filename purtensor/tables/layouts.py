@@ -9,14 +9,13 @@ from purtensor._typing import FloatArray, Table
 from purtensor.errors import InvalidOptionError, InvalidTableError
 from purtensor.tables.coded import (
     dense_table,
-    describe_table,
     domain_of,
     is_sparse,
     profile_refusal,
     read_codes,
     sparse_table,
 )
-from purtensor.tables.domain import PROFILE
+from purtensor.tables.domain import PROFILE, join_some
 from purtensor.tables.masses import as_float64
 from purtensor.tables.memory import require_memory
 
@@ -112,3 +111,9 @@ def _in_float64(table: Table, values: FloatArray) -> Table:
 def _numbers(table: Table) -> FloatArray:
     """Return the values of a table as float64, of any sign, NaN too; refused where float64 does not hold one."""
     return as_float64(np.asarray(table.values).reshape(-1), profile_refusal(table))
+
+
+def describe_table(table: Table, most: int = 5) -> str:
+    """Return one line about a table for messages: its attributes and sizes."""
+    domain = domain_of(table)
+    return join_some((f"{n} ({k})" for n, k in zip(domain.attributes, domain.sizes, strict=True)), most)

@@ -7,8 +7,9 @@ import xarray as xr
 from hypothesis import given
 
 import purtensor as pt
-from purtensor.tables.coded import dense_table, describe_table, domain_of, encode, is_sparse, like, sparse_table
+from purtensor.tables.coded import dense_table, domain_of, encode, is_sparse, like, sparse_table
 from purtensor.tables.domain import Domain
+from purtensor.tables.layouts import describe_table
 from tests.tables.drawn import as_dict, sparse_tables
 
 DOMAIN = Domain(("sex", "age"), (pd.Index(["m", "f"]), pd.Index([1, 0, 2])))
