@@ -13,7 +13,7 @@ from purtensor.outofcore.engine import map_each, map_reduce
 from purtensor.outofcore.part_forests import At, Closings, Grown, Met, join_met
 from purtensor.outofcore.proof_passes import grow, move, prove
 from purtensor.outofcore.slab_store import SlabStore
-from purtensor.solving.basis import MOST_CLOSING, UPWARD, pivots, verified_inverse
+from purtensor.solving.basis import MOST_CLOSING, UPWARD, find_pivots, invert_and_verify
 from purtensor.solving.spaces.space import NEGLIGIBLE, Sums
 
 _MOST_ROUTED = 3
@@ -85,8 +85,8 @@ def _invert(at: At, kept: BoolArray, grown: list[Grown]) -> StoredBasis | None:
     if len(vectors) < wanted:
         return None
     # scaled by their masses, so that elimination prefers heavy profiles, which stay positive when corrected
-    chosen = pivots(vectors * np.concatenate([one.weights for one in grown])[:, None])
-    inverted = verified_inverse(np.ascontiguousarray(vectors[chosen].T))
+    chosen = find_pivots(vectors * np.concatenate([one.weights for one in grown])[:, None])
+    inverted = invert_and_verify(np.ascontiguousarray(vectors[chosen].T))
     if inverted is None:
         return None
     numbers = np.repeat(np.array(at.store.parts), [len(one.weights) for one in grown])[chosen]

@@ -19,7 +19,7 @@ from purtensor.outofcore.part import Part
 from purtensor.outofcore.part_forests import BASIS, MOVES, At, Closings, Forest, Grown, Met, build_graph
 from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.restrict import mark_touched_rows
-from purtensor.solving.basis import MOST_CLOSING, UPWARD, pivots
+from purtensor.solving.basis import MOST_CLOSING, UPWARD, find_pivots
 
 
 def grow(number: int, at: At, most: int) -> Grown:
@@ -65,7 +65,7 @@ def grow(number: int, at: At, most: int) -> Grown:
     extras = _extra_rows(part, vectors[:, :within], count)
     vectors = np.concatenate([vectors[:, extras], vectors[:, within:]], axis=1)
     if tried > vectors.shape[1]:
-        chosen = pivots(np.asarray(vectors * weight[profiles][:, None], dtype=np.float64))
+        chosen = find_pivots(np.asarray(vectors * weight[profiles][:, None], dtype=np.float64))
         profiles, vectors = profiles[chosen], vectors[chosen]
     return Grown(rows[extras], weight[profiles], profiles, vectors, tried == left)
 

@@ -40,7 +40,7 @@ class Forest:
     leaf: IntArray
     other: IntArray
 
-    def missed(self, rows: FloatArray) -> FloatArray:
+    def gather_misses(self, rows: FloatArray) -> FloatArray:
         """Return what the forest's nodes miss, of what all rows miss; one that is not a row misses nothing."""
         # the last entry is the node that is not a row, on which the rows of a single constraint hang
         return np.concatenate([*(rows[block] for block in self.blocks), np.zeros(1)])
@@ -79,7 +79,7 @@ class Basis:
     def change(self, missed: FloatArray) -> FloatArray:
         """Return changes of the masses that make up for the misses, shape (M,), as exact as float64 makes them."""
         found, forest = np.zeros(self.problem.system.profiles), self.forest
-        nodes = forest.missed(missed)
+        nodes = forest.gather_misses(missed)
         route(forest.edge, forest.leaf, forest.other, nodes.copy(), found)
         if self.closing is None:
             return found
@@ -97,7 +97,7 @@ class Basis:
     def sizes(self, missed: FloatArray) -> FloatArray:
         """Return what the sizes of the exact changes cannot pass, shape (M,), where no miss passes these sizes."""
         found, forest = np.zeros(self.problem.system.profiles), self.forest
-        nodes = forest.missed(missed)
+        nodes = forest.gather_misses(missed)
         # the passes of `change` with sizes in place of numbers: nothing cancels, so the bound holds for all signs
         reach(forest.edge, forest.leaf, forest.other, nodes.copy(), found)
         if self.closing is not None:
@@ -209,9 +209,9 @@ def _close(problem: Problem, masses: FloatArray, others: list[int], grown: _Grow
             vectors,
         )
         # times the masses, so that pivoting prefers heavy profiles: they stay positive when they are changed
-        chosen = pivots(np.asarray(vectors * weight[profiles][:, None], dtype=np.float64))
+        chosen = find_pivots(np.asarray(vectors * weight[profiles][:, None], dtype=np.float64))
         # without the masses: small whole numbers are exact in float64, so the proof is about A itself
-        inverted = verified_inverse(vectors[chosen].T.astype(np.float64))
+        inverted = invert_and_verify(vectors[chosen].T.astype(np.float64))
         if inverted is not None:
             taken = profiles[chosen]
             nodes = np.array([grown.first[taken], grown.first_rows + grown.second[taken].astype(np.int64)])
@@ -222,7 +222,7 @@ def _close(problem: Problem, masses: FloatArray, others: list[int], grown: _Grow
     return None
 
 
-def pivots(matrix: FloatArray) -> IntArray:
+def find_pivots(matrix: FloatArray) -> IntArray:
     """Return as many rows of a tall matrix as it has columns, which elimination finds independent: large ones."""
     order = np.arange(len(matrix))
     # LAPACK returns its interchanges one after another, not a permutation
@@ -231,7 +231,7 @@ def pivots(matrix: FloatArray) -> IntArray:
     return order[: matrix.shape[1]]
 
 
-def verified_inverse(matrix: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+def invert_and_verify(matrix: FloatArray) -> tuple[FloatArray, FloatArray] | None:
     """Return an inverse and no less than the sizes of the exact one's entries; None where none is proved to exist.
 
     With E = |I - X A|, computed entry by entry and enlarged by what rounding can be, and a norm of E below 1, A is

@@ -22,7 +22,7 @@ from purtensor.solving.spaces.arrays import ArraySpace
 from purtensor.solving.spaces.space import C, CertifiableSpace, P, Sums
 
 _MOST_REFINEMENTS = 20
-# covers the rounding of the few operations in `distances_of`; the sums come rounded up already
+# covers the rounding of the few operations in `bound_distances`; the sums come rounded up already
 _UPWARD = 1.0 + 2.0**-40
 
 _SUMMED = 2.0**-46
@@ -110,7 +110,7 @@ def _prove(space: CertifiableSpace[P, C], point: P, floor: float, apart: float, 
         sums = space.sums(point, change)
         if sums is None:
             break
-        proof = distances_of(sums, apart)
+        proof = bound_distances(sums, apart)
         if proof.tv_bound < best.tv_bound or not best.certified:
             kept.append(change)
         best = best.or_better(proof)
@@ -154,7 +154,7 @@ class DualCertifier:
         return certify(ArraySpace(self.problem), iterate)
 
 
-def distances_of(sums: Sums, apart: float = 0.0) -> Certificate:
+def bound_distances(sums: Sums, apart: float = 0.0) -> Certificate:
     """Return what a feasible point proves (notes/certificate.md, equations 8, 9, 17 and 18).
 
     The bounds are about masses that differ from those next to it by shares of up to `apart`, beside a common factor.

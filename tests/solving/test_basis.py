@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from purtensor.constraints.rank.independence import independent_rows
-from purtensor.solving.basis import heaviest_basis, verified_inverse
+from purtensor.solving.basis import heaviest_basis, invert_and_verify
 from tests.constraints.exact import dense_matrix
 from tests.solving.drawn import PROBLEMS, arrays_of, labelled_from, random_arrays
 
@@ -92,11 +92,11 @@ def labelled_from_problem(name):
     return labelled_from(Named).arrays
 
 
-def test_verified_inverse__bounds_the_exact_one():
+def test_invert_and_verify__bounds_the_exact_one():
     rng = np.random.default_rng(5)
     for _ in range(20):
         matrix = rng.integers(-1, 2, (6, 6))
-        found = verified_inverse(matrix.astype(float))
+        found = invert_and_verify(matrix.astype(float))
         if round(np.linalg.det(matrix)) == 0:
             assert found is None
             continue
@@ -107,11 +107,11 @@ def test_verified_inverse__bounds_the_exact_one():
                 assert float(exact[i][j]) == pytest.approx(found[0][i, j], abs=1e-14)
 
 
-def test_verified_inverse__of_a_matrix_that_doubles_errors():
+def test_invert_and_verify__of_a_matrix_that_doubles_errors():
     matrix = np.eye(40) - 2.0 * np.eye(40, k=1)
-    _, sizes = verified_inverse(matrix)
+    _, sizes = invert_and_verify(matrix)
     assert 2.0**39 <= sizes[0, -1] <= 2.0**40
 
 
-def test_verified_inverse__proves_nothing_where_rounding_may_hide_a_singular_matrix():
-    assert verified_inverse(np.array([[1.0, 1.0], [1.0, 1.0 + 2.0**-52]])) is None
+def test_invert_and_verify__proves_nothing_where_rounding_may_hide_a_singular_matrix():
+    assert invert_and_verify(np.array([[1.0, 1.0], [1.0, 1.0 + 2.0**-52]])) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,7 +15,7 @@ from purtensor.solving.dual.columns.logit import LogitColumns
 from purtensor.solving.dual.columns.squares import SquareColumns
 from purtensor.solving.dual.extended import ExtendedSums, LongArray
 from purtensor.solving.dual.problem import DualProblem
-from purtensor.solving.dual.remainder import MOST_ENTRIES, bound_remainder, misses_of
+from purtensor.solving.dual.remainder import meet_remainder
 
 Potentials = TypeVar("Potentials", FloatArray, LongArray)
 # times the mass: a slack that gives way so freely takes the whole miss of its row
@@ -31,9 +30,6 @@ _SHARPEST = 1e-13
 
 _SHARP = 1e-11
 """Bounds below this share of the mass are not worth extended precision."""
-
-_MOST_HELD = 4
-"""So often columns that might leave their bounds are held, and the others take what is left of the misses."""
 
 _ROUNDING = 64 * _UNIT
 """The rest of a miss counts as rounding of the targets up to this share of the row's own sum of sizes."""
@@ -239,33 +235,8 @@ def _repair(problem: DualProblem, x: FloatArray, weights: FloatArray, inside: Bo
     left = _find_relative_miss(problem, feasible, missing)
     if not left <= _ROUNDING:
         return None
-    rest = _remainder(problem, weights, feasible, solve)
+    rest = meet_remainder(problem, weights, feasible, solve)
     return None if rest is None else _Repaired(feasible, correction, left, rest)
-
-
-def _remainder(
-    problem: DualProblem, weights: FloatArray, feasible: FloatArray, solve: Callable[[FloatArray], FloatArray]
-) -> FloatArray | None:
-    """Return no less than what columns take to meet what they still miss; None where that may leave their bounds."""
-    missing, unsure = misses_of(problem, feasible)
-    right = missing + np.copysign(unsure, missing)
-    if problem.rows * len(feasible) > MOST_ENTRIES:
-        # an estimate: R is too large to be written out, and the signs of rounding are taken to be those of the misses
-        if problem.matrix.dependent is not None:
-            right[problem.matrix.dependent] = 0.0
-        rest = np.abs(weights * problem.back(solve(right)))
-        return rest if np.isfinite(rest).all() else None
-    lower, upper = problem.columns.lower, problem.columns.upper
-    for _ in range(_MOST_HELD):
-        found = bound_remainder(problem, weights, np.abs(right))
-        if found is None:
-            return None
-        leaves = (found > 0.0) & ((feasible - found < lower) | (feasible + found > upper))
-        if not leaves.any():
-            return found
-        # as a slack that is at its bound but for rounding: others take its share
-        weights = np.where(leaves, 0.0, weights)
-    return None
 
 
 def _take_up(problem: DualProblem, x: FloatArray, inside: BoolArray) -> FloatArray:

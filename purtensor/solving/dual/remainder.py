@@ -11,10 +11,10 @@ from scipy.linalg import lapack
 
 from purtensor._typing import FloatArray, IntArray
 from purtensor.solving.dual.extended import LongArray
-from purtensor.solving.dual.matrix import ExplicitMatrix, Matrix
+from purtensor.solving.dual.matrix import ExplicitMatrix, Matrix, Solve
 from purtensor.solving.dual.problem import DualProblem
 
-MOST_ENTRIES = 1_000_000
+_MOST_ENTRIES = 1_000_000
 """Rows times columns up to which R is written out."""
 
 _UNIT = 2.0**-53
@@ -22,11 +22,37 @@ _LONG = float(np.finfo(np.longdouble).eps)
 _UPWARD = 1.0 + 1e-8
 _BLOCK = 512
 
+_MOST_HELD = 4
+"""So often columns that might leave their bounds are held, and the others take what is left of the misses."""
+
 _DEPENDENT = 1e-13
 """A row of which so little, by its square, is left beside others on columns that give way follows from them."""
 
 
-def misses_of(problem: DualProblem, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+def meet_remainder(problem: DualProblem, weights: FloatArray, feasible: FloatArray, solve: Solve) -> FloatArray | None:
+    """Return no less than what columns take to meet what they still miss; None where that may leave their bounds."""
+    missing, unsure = enclose_misses(problem, feasible)
+    right = missing + np.copysign(unsure, missing)
+    if problem.rows * len(feasible) > _MOST_ENTRIES:
+        # an estimate: R is too large to be written out, and the signs of rounding are taken to be those of the misses
+        if problem.matrix.dependent is not None:
+            right[problem.matrix.dependent] = 0.0
+        rest = np.abs(weights * problem.back(solve(right)))
+        return rest if np.isfinite(rest).all() else None
+    lower, upper = problem.columns.lower, problem.columns.upper
+    for _ in range(_MOST_HELD):
+        found = bound_remainder(problem, weights, np.abs(right))
+        if found is None:
+            return None
+        leaves = (found > 0.0) & ((feasible - found < lower) | (feasible + found > upper))
+        if not leaves.any():
+            return found
+        # as a slack that is at its bound but for rounding: others take its share
+        weights = np.where(leaves, 0.0, weights)
+    return None
+
+
+def enclose_misses(problem: DualProblem, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return what columns miss of the targets, and by how much each number may be off.
 
     Coefficients and targets are rounded when rows are scaled, centred and combined; sums are of extended precision.

@@ -14,7 +14,7 @@ from purtensor.kernels.newton.certificate import unevenness
 from purtensor.kernels.newton.proof import UNIT, sum_rest
 from purtensor.kernels.reductions import inner_product
 from purtensor.solving.basis import Basis, heaviest_basis
-from purtensor.solving.exact_change import MOST_ENTRIES, exact_change
+from purtensor.solving.exact_change import exact_change
 from purtensor.solving.hessian.choice import hessian_of
 from purtensor.solving.hessian.dense import Dense, ShiftedDense
 from purtensor.solving.hessian.factored import Factored, even_shares
@@ -24,7 +24,6 @@ from purtensor.solving.iterate import (
     Step,
     iterate_at,
 )
-from purtensor.solving.product_basis import ProductBasis, product_basis
 from purtensor.solving.routes import Rest, Routes, bound_by_matrix, routes_of
 from purtensor.solving.solvers.ipf.solver import IPF
 from purtensor.solving.spaces.array_points import ArrayPoints
@@ -88,7 +87,7 @@ class ArraySpace(ArrayPoints):
     """A Problem, as all algorithms see it: see `purtensor.solving.spaces.space` for what each method returns."""
 
     _shares: FloatArray | None = field(default=None)
-    _basis: Basis | ProductBasis | None = field(default=None)
+    _basis: Basis | None = field(default=None)
     _routes: Routes | Literal[False] | None = field(default=False)
 
     @property
@@ -167,27 +166,17 @@ class ArraySpace(ArrayPoints):
     def _sums_on_basis(self, point: Iterate, change: ArrayChange) -> Sums | None:
         """Return what a change proves where the profiles are known that take the rest of the misses."""
         if self._basis is None:
-            # small problems may need whole numbers (`exact_change`), which take a searched basis
-            large = self.problem.index.size > MOST_ENTRIES
-            self._basis = product_basis(self.problem) if large else None
-        if isinstance(self._basis, ProductBasis):
-            found = self._sums_on(self._basis, point, change)
-            if found.feasible:
-                return found
-            # stars and rectangles proved nothing: heavy profiles are searched for instead
-            self._basis = None
-        if self._basis is None:
             self._basis = heaviest_basis(self.problem, point.masses)
         return None if self._basis is None else self._sums_on(self._basis, point, change)
 
-    def _sums_on(self, basis: Basis | ProductBasis, point: Iterate, change: ArrayChange) -> Sums:
+    def _sums_on(self, basis: Basis, point: Iterate, change: ArrayChange) -> Sums:
         """Return the sums of a change whose rest is left to a basis."""
         most = NEGLIGIBLE * self.total
         met, rest = self.meet(basis, change)
         found = self._proof(point, met.moves, met.potentials, rest)
         # whole numbers meet the targets as they are, which on a face known to rounding only are not those of q
         certain = self.problem.face_rounding is None
-        if isinstance(basis, Basis) and certain and not found.feasible and met.left <= most:
+        if certain and not found.feasible and met.left <= most:
             exact = exact_change(self.problem, basis, point.masses, met.moves)
             if exact is not None:
                 moves, rest = exact
@@ -200,9 +189,9 @@ class ArraySpace(ArrayPoints):
 
     def heaviest(self, point: Iterate) -> Basis | None:
         """Return a basis of profiles that are heavy at a point, with its forest; None where none is found."""
-        return self._basis if isinstance(self._basis, Basis) else heaviest_basis(self.problem, point.masses)
+        return heaviest_basis(self.problem, point.masses) if self._basis is None else self._basis
 
-    def meet(self, basis: Basis | ProductBasis, change: ArrayChange) -> tuple[ArrayChange, FloatArray]:
+    def meet(self, basis: Basis, change: ArrayChange) -> tuple[ArrayChange, FloatArray]:
         """Return a change whose misses the basis has met, and no less than what it lacks of an exact one."""
         most = NEGLIGIBLE * self.total
         self._measure(change)

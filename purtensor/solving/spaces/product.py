@@ -16,7 +16,7 @@ from purtensor.kernels.ipf.slab_runs import linear_of_blocks
 from purtensor.kernels.newton.proof import UNIT
 from purtensor.kernels.simd import WIDTH
 from purtensor.solving.basis import UPWARD
-from purtensor.solving.certificate import UNPROVED, Certificate, distances_of
+from purtensor.solving.certificate import UNPROVED, Certificate, bound_distances
 from purtensor.solving.iterate import Budget, Iterate, Residual, Solver, Step
 from purtensor.solving.solvers.ipf.product_sweeps import NotOfProduct, Product, ProductSweeps, flatten_cells
 from purtensor.solving.spaces.dense import DenseSpace, Factors
@@ -212,7 +212,7 @@ class ProductSpace(DenseSpace):
     def _prove(self, tilts: FloatArray, tilts_a: FloatArray, tilts_b: FloatArray) -> Certificate:
         """Return what the feasible point proves that the tilts lead to (notes/certificate.md, equations 6 to 9).
 
-        The basis is stars in the slabs, as in `purtensor.solving.product_basis`, and rectangles in the heaviest.
+        The basis is stars in the slabs and rectangles in the heaviest, whose matrix is the identity.
         """
         found, layout, chunks = self.found, self.sweeps.crossing.layout, self.sweeps.crossing.chunks
         # the heaviest slab: its cells take the misses of all rectangles and have to stay positive
@@ -250,7 +250,7 @@ class ProductSpace(DenseSpace):
         if not (largest < SERIES and found.lowest > EMPTIED_SHARE * self._scale and left <= NEGLIGIBLE * self.total):
             return UNPROVED
         distance = 0.5 * (size + abs(moved) + 1e-8 * size + 2.0 * rest)
-        return distances_of(Sums(upper, gap, distance, rest, 5.0 * UNIT, feasible=True, full=True))
+        return bound_distances(Sums(upper, gap, distance, rest, 5.0 * UNIT, feasible=True, full=True))
 
     def _close_rectangles(self, sums: FloatArray, rests: FloatArray) -> tuple[FloatArray, float]:
         """Return what the rectangles of one slab take at most, and the miss of the cells."""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from purtensor.solving.dual import remainder
-from purtensor.solving.dual.remainder import bound_remainder, misses_of
+from purtensor.solving.dual.remainder import bound_remainder, enclose_misses
 from purtensor.solving.dual.solve import solve
 from purtensor.solving.dual.watch import Watch
 from tests import oracles
@@ -29,10 +29,10 @@ def rows_of(problem):
 
 
 @given(st.integers(0, 10**6))
-def test_misses_of__are_enclosed(seed):
+def test_enclose_misses__holds_the_exact_ones(seed):
     problem = draw_mixed(seed).problem()
     x = np.abs(np.random.default_rng(seed).normal(size=problem.columns.size)) * problem.mass
-    missed, unsure = misses_of(problem, x)
+    missed, unsure = enclose_misses(problem, x)
     for row, target, own, off in zip(rows_of(problem), exact(problem.targets), missed, unsure, strict=True):
         apart = abs(target - sum(a * b for a, b in zip(row, exact(x), strict=True)) - Fraction(float(own)))
         assert apart <= Fraction(float(off))
