@@ -40,6 +40,7 @@ def check_consistency(constraints: Iterable[Marginal]) -> None:
 
 def check_totals(given: Sequence[Marginal]) -> None:
     """Raise InconsistentTargetsError unless all targets have one total, to rounding."""
+    # with one total each agrees with the first, and so with every other
     first = given[0]
     for other in given[1:]:
         if abs(first.total - other.total) > ROUNDING * max(first.total, other.total):
@@ -80,6 +81,7 @@ def _scope(constraint: Marginal) -> str:
 
 def _distinct_texts(one: float, two: float) -> tuple[str, str]:
     """Return two different numbers with as few digits as distinguish them, six at least."""
+    # 17 digits distinguish any two numbers of float64
     for digits in range(6, 18):
         texts = f"{one:.{digits}g}", f"{two:.{digits}g}"
         if texts[0] != texts[1]:

@@ -136,6 +136,7 @@ def _keys_of_series(series: pd.Series[Any], attributes: Sequence[str] | None, wh
 def _of_mapping(mapping: Mapping[Any, Any], attributes: tuple[str, ...], what: str) -> Labelled:
     if not attributes:
         raise InvalidTableError(f"{what} is a mapping, but the rows have no labels; give a number, or by=")
+    # a label of one attribute may be a tuple itself, so it is wrapped whatever it is
     keys = [(key,) if len(attributes) == 1 else key for key in mapping]
     for key, value in zip(keys, mapping.values(), strict=True):
         if not isinstance(key, tuple) or len(key) != len(attributes):

@@ -74,6 +74,7 @@ class Linear:
                 f"the target of {what} has the dimension {missing[0]!r}, which its coefficients do not have; they have "
                 f"{join_some(entries.domain.attributes)}"
             )
+        # each row would be one number, without a mass to multiply
         if len(ends.attributes) == len(entries.domain.attributes):
             raise InvalidTableError(
                 f"the coefficients of {what} have no attribute to sum over: every dimension is one of the target; "

@@ -215,6 +215,7 @@ def share(*, of: Any, target: Any, within: Any = None, by: Attributes = ()) -> R
     groups = f" by {', '.join(names)}" if names else ""
     what = f"share of {counted}{'' if base is None else f' within {base}'}{groups}"
     ends = read_ends(names, what, target=target)
+    # of a part in a whole, so that no other number can be met
     wrong = np.flatnonzero((ends.lower < 0) | (ends.upper > 1))
     if len(wrong):
         raise InvalidTableError(f"the target of {what} must be between 0 and 1, got {ends.lower[wrong[0]]:g}")

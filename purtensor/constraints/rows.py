@@ -186,16 +186,13 @@ class RowConstraint(Protocol):
     @property
     def name(self) -> str:
         """The constraint in words."""
-        ...
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes that the cells must have."""
-        ...
 
     def rows(self, cells: Cells) -> RowBlock:
         """Return the rows, aligned by label; errors name the attribute, category or label that does not fit."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

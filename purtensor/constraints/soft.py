@@ -193,6 +193,7 @@ def soft(
 
 
 def _check_prices(word: str, strength: Any, sd: Any, covariance: Any) -> None:
+    # each of the three says what a miss costs: two would contradict each other
     options = (("strength", strength), ("sd", sd), ("covariance", covariance))
     given = [name for name, value in options if value is not None]
     if len(given) > 1:

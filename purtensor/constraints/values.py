@@ -160,6 +160,7 @@ def read_selection(of: Any, option: str) -> Selection | None:
     InvalidOptionError
         Something else, or a dict or a list of categories without an item.
     """
+    # None is every profile: no mask is made for it
     if of is None:
         return None
     parts = [of] if isinstance(of, Mapping) else items_of(of)

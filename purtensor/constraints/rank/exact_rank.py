@@ -107,6 +107,7 @@ def _prove(
     relations = []
     for number, place in enumerate(dependent.tolist()):
         found = relation([r[number] for r in residues], moduli)
+        # more primes may decide it
         if found is None:
             return None
         values = as_whole(found)
@@ -197,6 +198,7 @@ class Sampled(Vectors):
         return echelon
 
     def _insert(self, echelon: Echelon, profiles: IntArray) -> None:
+        # in chunks: a full rank ends it early, and vectors of all profiles at once would fill the memory
         for begin in range(0, len(profiles), _CHUNK):
             if echelon.rank >= self.highest:
                 return

@@ -62,6 +62,7 @@ def redundant(system: System, key: tuple[str, ...] | None = None) -> tuple[Redun
 
 def proofs(system: System, analysis: Analysis) -> Iterator[Proof]:
     """Yield why each row is redundant that an analysis leaves out."""
+    # a row without a profile is 0, and needs no other row
     nothing = np.empty(0, dtype=np.int64)
     for row in np.flatnonzero(~analysis.supported):
         yield Proof(int(row), 1, nothing, nothing)

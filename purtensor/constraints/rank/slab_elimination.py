@@ -123,6 +123,7 @@ class NullVectors(Vectors):
                 marked,
                 buffer,
             )
+            # residues that are no small numbers cannot be read as whole ones
             if count < 0:
                 raise LargeEntriesError(f"a null vector has large entries modulo {self.prime}")
             yield buffer[:count]
