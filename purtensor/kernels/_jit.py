@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from purtensor.kernels.compiling import stop_clocks
+from purtensor.kernels.compiling import COMPILING
 from purtensor.kernels.engine import CHOSEN, prefers_numpy
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -36,7 +36,7 @@ class Kernel:
     @functools.cached_property
     def dispatcher(self) -> Any:
         """What compiles the function, a form for every signature."""
-        with stop_clocks():
+        with COMPILING:
             from purtensor.kernels._numba import dispatcher_of
 
             return dispatcher_of(self.py_func, self._imported)

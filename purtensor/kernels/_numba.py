@@ -21,7 +21,7 @@ from numba.extending import typeof_impl
 
 from purtensor.kernels._jit import Kernel
 from purtensor.kernels._sources import fingerprint
-from purtensor.kernels.compiling import announce, stop_clocks
+from purtensor.kernels.compiling import COMPILING, announce
 from purtensor.kernels.simd_in_llvm import overload_all
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
@@ -100,7 +100,7 @@ def dispatcher_of(function: Callable[..., Any], imported: int) -> Any:
 
     @functools.wraps(compile_one)
     def compile_off_the_clock(signature: Any) -> Any:
-        with stop_clocks():
+        with COMPILING:
             return compile_one(signature)
 
     dispatcher.compile = compile_off_the_clock

@@ -9,15 +9,16 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 
 ANNOUNCEMENT = "compiling kernels once; later runs load them from the cache (`purtensor warmup` compiles all)"
 
 
 class _Stopwatch:
-    """The seconds that all threads of this process have spent compiling; numba lets one thread compile at a time."""
+    """The seconds that all threads of this process have spent inside, where it is a context: compiling.
+
+    numba lets one thread compile at a time.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -25,14 +26,14 @@ class _Stopwatch:
         self._began = (0.0, 0.0)
         self._wall = self._processor = 0.0
 
-    def start(self) -> None:
+    def __enter__(self) -> None:
         with self._lock:
             # kernels compile the kernels that they call: only the outermost is timed
             if self._depth == 0:
                 self._began = time.perf_counter(), time.thread_time()
             self._depth += 1
 
-    def stop(self) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._lock:
             self._depth -= 1
             if self._depth == 0:
@@ -51,27 +52,18 @@ class _Stopwatch:
             return time.process_time() - self._processor
 
 
-_WATCH = _Stopwatch()
+COMPILING = _Stopwatch()
+"""Inside of this context the clocks of this module stand still; in the thread that compiles only."""
 
 
 def wall_clock() -> float:
     """Return seconds as `time.perf_counter` does, without those spent compiling."""
-    return _WATCH.wall()
+    return COMPILING.wall()
 
 
 def processor_clock() -> float:
     """Return seconds as `time.process_time` does, without those spent compiling."""
-    return _WATCH.processor()
-
-
-@contextmanager
-def stop_clocks() -> Iterator[None]:
-    """Let the clocks of this module stand still; in the thread that compiles only."""
-    _WATCH.start()
-    try:
-        yield
-    finally:
-        _WATCH.stop()
+    return COMPILING.processor()
 
 
 @cache

@@ -13,7 +13,7 @@ import numba
 import pytest
 
 from purtensor.kernels import compiling
-from purtensor.kernels.compiling import ANNOUNCEMENT, announce, processor_clock, stop_clocks, wall_clock
+from purtensor.kernels.compiling import ANNOUNCEMENT, COMPILING, announce, processor_clock, wall_clock
 
 
 class Terminal(io.StringIO):
@@ -23,8 +23,8 @@ class Terminal(io.StringIO):
 
 def test_clocks__stand_still_while_compiling() -> None:
     wall, processor = wall_clock(), processor_clock()
-    with stop_clocks():
-        with stop_clocks():
+    with COMPILING:
+        with COMPILING:
             deadline = time.thread_time() + 0.2
             while time.thread_time() < deadline:
                 pass
@@ -41,11 +41,11 @@ def test_clocks__go_on_otherwise() -> None:
 
 
 def test_clocks__count_what_other_threads_do_after_compilation() -> None:
-    with stop_clocks():
+    with COMPILING:
         other = threading.Thread(target=time.sleep, args=(0.01,))
         other.start()
         other.join()
-    assert compiling._WATCH._depth == 0
+    assert compiling.COMPILING._depth == 0
 
 
 @pytest.mark.parametrize(("stream", "said"), [(Terminal(), f"{ANNOUNCEMENT}\n"), (io.StringIO(), "")])
