@@ -30,20 +30,17 @@ def _front(
     kept: BoolArray,
     rhs: FloatArray,
     ridge: FloatArray,
-    local: IntArray,
     first: int,
     last: int,
     size: int,
     front: FloatArray,
     side: FloatArray,
-    scale: FloatArray,
     weight: FloatArray,
     touched: IntArray,
 ) -> None:
     """Write the upper triangle of the front of the groups first .. last - 1, positions below `size`, into `front`.
 
-    `local` are the slab's own rows, which have the first positions. `side` gets the right-hand side that is left there,
-    and `scale` the diagonal of the local rows. `weight` is all zero at entry and at return.
+    `side` gets the right-hand side that is left there. `weight` is all zero at entry and at return.
     """
     for k in range(size):
         # only the upper triangle that this slab needs: fronts share one array
@@ -80,7 +77,6 @@ def _front(
             share = rhs[primary[g]] / total
             for k in range(count):
                 place = touched[k]
-                # a share of the row times a weight, both of which keep their digits
                 scaled = weight[place] / total
                 side[place] -= weight[place] * share
                 for m in range(count):
@@ -90,12 +86,6 @@ def _front(
         for k in range(count):
             # by the list: the array may be much longer than what a group touches
             weight[touched[k]] = 0.0
-    for k in range(local.size):
-        side[k] += rhs[local[k]]
-        if ridge.size:
-            front[k, k] += ridge[local[k]]
-        # before any elimination: pivots are held against it
-        scale[k] = front[k, k]
 
 
 @compiled
@@ -147,8 +137,8 @@ def assemble(
     scale = np.zeros(largest)
     touched = np.zeros(largest, dtype=np.int64)
     for x in range(begin, end):
-        local = local_rows[local_ptr[x] : local_ptr[x + 1]]
-        count, at = local.size, coupling_ptr[x]
+        count = local_ptr[x + 1] - local_ptr[x]
+        at = coupling_ptr[x]
         size = count + coupling_ptr[x + 1] - at
         _front(
             masses,
@@ -158,16 +148,19 @@ def assemble(
             kept,
             rhs,
             ridge,
-            local,
             slab_group_ptr[x],
             slab_group_ptr[x + 1],
             size,
             front,
             side,
-            scale,
             weight,
             touched,
         )
+        for k in range(count):
+            side[k] += rhs[local_rows[local_ptr[x] + k]]
+            if ridge.size:
+                front[k, k] += ridge[local_rows[local_ptr[x] + k]]
+            scale[k] = front[k, k]
         _eliminate(front, side, count, size, scale)
         for k in range(count, size):
             # numbers of coupling rows ascend within a slab, so the upper triangle stays one
@@ -216,30 +209,18 @@ def substitute(
     here = np.zeros(largest)
     touched = np.zeros(largest, dtype=np.int64)
     for x in range(begin, end):
-        local = local_rows[local_ptr[x] : local_ptr[x + 1]]
-        count, at = local.size, coupling_ptr[x]
+        count = local_ptr[x + 1] - local_ptr[x]
+        at = coupling_ptr[x]
         for k in range(coupling_ptr[x + 1] - at):
             # local values come before the coupling ones, in the positions of the front
             here[count + k] = solved[coupling[at + k]]
         first, last = slab_group_ptr[x], slab_group_ptr[x + 1]
-        _front(
-            masses,
-            places,
-            group_ptr,
-            primary,
-            kept,
-            rhs,
-            ridge,
-            local,
-            first,
-            last,
-            count,
-            front,
-            side,
-            scale,
-            weight,
-            touched,
-        )
+        _front(masses, places, group_ptr, primary, kept, rhs, ridge, first, last, count, front, side, weight, touched)
+        for k in range(count):
+            side[k] += rhs[local_rows[local_ptr[x] + k]]
+            if ridge.size:
+                front[k, k] += ridge[local_rows[local_ptr[x] + k]]
+            scale[k] = front[k, k]
         _take_coupling(masses, places, group_ptr, primary, kept, ridge, first, last, count, here, side)
         _eliminate(front, side, count, count, scale)
         # back substitution: the rows below are known
@@ -248,7 +229,7 @@ def substitute(
             for j in range(k + 1, count):
                 value -= front[k, j] * here[j]
             here[k] = value / front[k, k] if front[k, k] > 0.0 else 0.0
-            out[local[k]] = here[k]
+            out[local_rows[local_ptr[x] + k]] = here[k]
         _solve_primary(masses, places, group_ptr, primary, kept, rhs, ridge, first, last, here, out)
 
 
