@@ -89,8 +89,17 @@ def run_as_json(parsed: argparse.Namespace) -> int:
     """Run a command and print its results, warnings and error as one JSON object; return the exit code."""
     with import_module("purtensor.cli.output").collecting() as collected, redirect_stdout(io.StringIO()):
         code = outcome(parsed, collected)
-    print(json.dumps({"command": parsed.command, "exit_code": code, **collected}, ensure_ascii=False, default=str))
+    text = json.dumps({"command": parsed.command, "exit_code": code, **collected}, ensure_ascii=False, default=str)
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        drop_output()
     return code
+
+
+def drop_output() -> None:
+    """Send stdout nowhere, as its reader went away: Python flushes it once more at its end, which must not raise."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def outcome(parsed: argparse.Namespace, collected: dict[str, Any] | None = None) -> int:
@@ -105,8 +114,7 @@ def outcome(parsed: argparse.Namespace, collected: dict[str, Any] | None = None)
         sys.stdout.flush()
         return DONE if ending is None else int(ending)
     except BrokenPipeError:  # the reader of our output went away, as `head` does
-        # Python flushes stdout once more at its end, which must not raise again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
     except KeyboardInterrupt as error:
         return report_failure(error, "interrupted", collected, INTERRUPTED)
     except ImportError as error:

@@ -359,8 +359,9 @@ def test_main__names_an_extra_that_is_missing(
     assert capsys.readouterr().err == "purtensor: this command needs matplotlib: pip install 'purtensor[plot]'\n"
 
 
-def test_main__a_reader_that_leaves_early_is_no_error() -> None:
+@pytest.mark.parametrize("option", ["", "--json"])
+def test_main__a_reader_that_leaves_early_is_no_error(option: str) -> None:
     done = subprocess.run(
-        f"{sys.executable} -m purtensor info | true", shell=True, capture_output=True, text=True, check=False
+        f"{sys.executable} -m purtensor info {option} | true", shell=True, capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
