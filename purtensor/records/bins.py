@@ -72,7 +72,7 @@ def bins_in(table: Any) -> dict[str, Bins]:
     >>> from purtensor.records.bins import bins_in
     >>> first = pt.tabulate({"age": [20, 35, 41, 60]}, bins={"age": "quantiles:2"})
     >>> pt.tabulate({"age": [37.5, 44]}, bins=bins_in(first)).to_series().to_dict()
-    {('<41',): 1.0, ('>=41',): 1.0}
+    {('<40',): 1.0, ('>=40',): 1.0}
     """
     domain = domain_of(getattr(table, "table", table))
     found = {name: bins_labelled(labels) for name, labels in zip(domain.attributes, domain.categories, strict=True)}
