@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -15,24 +15,18 @@ from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.system import System, align
 from purtensor.feasibility import check_witness
 from purtensor.feasibility.decision import settle
-from purtensor.feasibility.diagnosis import Diagnosis, refuse_stored
+from purtensor.feasibility.diagnosis import Diagnosis, HeldProof, refuse_stored
 from purtensor.feasibility.explanation import Explanation, explain
 from purtensor.feasibility.flows import is_binary, triangle_of
 from purtensor.feasibility.verdict import Decision, Verdict
-from purtensor.feasibility.violation import (
-    Incompatibility,
-    Violation,
-    incompatibility,
-    smallest_miss,
-    smallest_violation,
-)
+from purtensor.feasibility.violation import smallest_violation
 from purtensor.tables.coded import CodedTable, dense_table, encode, is_sparse, sparse_table
 
 _LARGEST_PROGRAM = 12_000
 
 
 @dataclass(frozen=True, eq=False)
-class MemoryWitness:
+class MemoryWitness(HeldProof):
     """A witness in memory: see `Diagnosis` for each attribute."""
 
     coded: CodedTable
@@ -64,35 +58,9 @@ class MemoryWitness:
         """The verdict in words."""
         return explain(self.system, self.decision, self.coded.describe)
 
-    @property
-    def has_face(self) -> bool:
-        """Always."""
-        return True
-
-    def in_memory(self, what: str) -> MemoryWitness:
-        """Return the witness itself."""
-        return self
-
-    def certificate_chunks(self, diagnosis: Diagnosis) -> Iterator[tuple[Table, ...]]:
-        """Yield the whole proof at once."""
-        if diagnosis.certificate:
-            yield diagnosis.certificate
-
-    def smallest_miss(self) -> Violation | None:
-        """Return the smallest sum of all misses."""
-        return smallest_miss(self.system, self.decision.targets)
-
-    def incompatibility(self) -> Incompatibility | None:
-        """Return one minus the largest mass that exceeds no target."""
-        return incompatibility(self.system, self.decision.targets)
-
-    def smallest_violation(self, positions: list[int]) -> Violation | None:
-        """Return the smallest sum of the misses of some constraints while all others are met."""
-        return smallest_violation(self.system, self.decision.targets, positions)
-
-    def zeros_beyond_targets(self) -> Table:
-        """Return the implied zeros that follow only from several constraints together."""
-        return self.implied_zeros[~self.decision.by_target[self.decision.zeros]]
+    def in_memory(self, what: str) -> tuple[System, Decision]:
+        """Return the arrays."""
+        return self.system, self.decision
 
     def verify(self, diagnosis: Diagnosis) -> bool:
         """Return whether the witness proves the verdict, checked again from the tables of the diagnosis."""

@@ -11,32 +11,19 @@ from purtensor._lazy_field import lazy_field
 from purtensor._typing import Table, TableT
 from purtensor.constraints.marginals import Marginal
 from purtensor.constraints.soft import soft_positions
+from purtensor.constraints.system import System
 from purtensor.errors import InvalidOptionError
 from purtensor.feasibility.explanation import Explanation
-from purtensor.feasibility.verdict import Verdict
-from purtensor.feasibility.violation import Incompatibility, Violation
+from purtensor.feasibility.verdict import Decision, Verdict
+from purtensor.feasibility.violation import (
+    Incompatibility,
+    Violation,
+    incompatibility,
+    smallest_miss,
+    smallest_violation,
+)
 
 TableT_co = TypeVar("TableT_co", covariant=True)
-
-
-class MarginalWitness(Protocol):
-    """What more is known of marginals in memory: see `Diagnosis` for each."""
-
-    def smallest_miss(self) -> Violation | None:
-        """Return the smallest sum of all misses."""
-        ...
-
-    def incompatibility(self) -> Incompatibility | None:
-        """Return one minus the largest mass that exceeds no target."""
-        ...
-
-    def smallest_violation(self, positions: list[int]) -> Violation | None:
-        """Return the smallest sum of the misses of some constraints while all others are met."""
-        ...
-
-    def zeros_beyond_targets(self) -> Table:
-        """Return the implied zeros that follow only from several constraints together."""
-        ...
 
 
 class Witness(Protocol[TableT_co]):
@@ -75,9 +62,23 @@ class Witness(Protocol[TableT_co]):
         """Return whether the verdict is proved."""
         ...
 
-    def in_memory(self, what: str) -> MarginalWitness:
-        """Return the witness where it is one of marginals in memory; else refuse `what`, which was asked of it."""
+    def in_memory(self, what: str) -> tuple[System, Decision]:
+        """Return the arrays of a verdict on marginals in memory; elsewhere refuse `what`, which was asked of them."""
         ...
+
+
+class HeldProof:
+    """What witnesses in memory have in common."""
+
+    @property
+    def has_face(self) -> bool:
+        """Always."""
+        return True
+
+    def certificate_chunks(self, diagnosis: Diagnosis[Any]) -> Iterator[tuple[Table, ...]]:
+        """Yield the whole proof at once."""
+        if diagnosis.certificate:
+            yield diagnosis.certificate
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -153,7 +154,8 @@ class Diagnosis(Generic[TableT]):
         >>> str(pt.diagnose(problem.reference, problem.constraints).smallest_miss().proved)
         '2/3'
         """
-        return self.evidence.in_memory("smallest_miss").smallest_miss()
+        system, decision = self.evidence.in_memory("smallest_miss")
+        return smallest_miss(system, decision.targets)
 
     def incompatibility(self) -> Incompatibility | None:
         """Return one minus the largest mass of a table on the support whose marginals exceed no target.
@@ -173,7 +175,8 @@ class Diagnosis(Generic[TableT]):
         >>> str(pt.diagnose(problem.reference, problem.constraints).incompatibility().proved)
         '1/3'
         """
-        return self.evidence.in_memory("incompatibility").incompatibility()
+        system, decision = self.evidence.in_memory("incompatibility")
+        return incompatibility(system, decision.targets)
 
     def smallest_violation(self, soft: int | Marginal | Iterable[int | Marginal] = 0) -> Violation | None:
         """Return the smallest sum of the misses of some constraints while all others are met (L1, total mass 1).
@@ -197,8 +200,8 @@ class Diagnosis(Generic[TableT]):
         >>> pt.diagnose(problem.reference, problem.constraints).smallest_violation().value
         0.4
         """
-        witness = self.evidence.in_memory("smallest_violation")
-        return witness.smallest_violation(list(soft_positions(self.constraints, soft)))
+        system, decision = self.evidence.in_memory("smallest_violation")
+        return smallest_violation(system, decision.targets, list(soft_positions(self.constraints, soft)))
 
     @property
     def at_bound(self) -> Table:
@@ -208,7 +211,10 @@ class Diagnosis(Generic[TableT]):
     @property
     def zeros_beyond_targets(self) -> Table:
         """The implied zeros that are not excluded by a single target of 0, but by several constraints together."""
-        return self.evidence.in_memory("zeros_beyond_targets").zeros_beyond_targets()
+        _, decision = self.evidence.in_memory("zeros_beyond_targets")
+        zeros: Any = self.implied_zeros
+        beyond: Table = zeros[~decision.by_target[decision.zeros]]
+        return beyond
 
     def verify(self) -> bool:
         """Check the witness of the verdict again, from the tables in rational arithmetic, and return whether it holds.

@@ -13,7 +13,7 @@ import numpy as np
 
 from purtensor._typing import BoolArray, IntArray
 from purtensor.constraints.rank.independence import independent_rows
-from purtensor.constraints.system import System
+from purtensor.constraints.system import System, columns_of
 from purtensor.feasibility.targets import ExactTargets
 
 _MOST_ENTRIES = 20_000
@@ -29,7 +29,7 @@ def exact_answer(system: System, targets: ExactTargets) -> IntArray | tuple[Frac
         return None
     # dependent float targets contradict each other by rounding, which whole numbers would take at its word
     rows = np.arange(system.rows) if targets.exact else independent_rows(system).rows
-    tableau = _Tableau(_dense(system)[rows], targets.numerators[rows])
+    tableau = _Tableau(columns_of(system).toarray().astype(np.int64).astype(object)[rows], targets.numerators[rows])
     found: IntArray | tuple[Fraction, ...] | None = tableau.refutation()
     if found is None:
         found = tableau.empty_or_solve(targets.denominator)
@@ -38,13 +38,6 @@ def exact_answer(system: System, targets: ExactTargets) -> IntArray | tuple[Frac
     weights = np.zeros(system.rows, dtype=object)
     weights[rows] = found
     return weights
-
-
-def _dense(system: System) -> IntArray:
-    matrix = np.zeros((system.rows, system.profiles), dtype=object)
-    for k in range(len(system.scopes)):
-        matrix[system.offsets[k] + system.index[k].astype(np.int64), np.arange(system.profiles)] = 1
-    return matrix
 
 
 class _Tableau:

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from purtensor._typing import FloatArray, IntArray
-from purtensor.feasibility.row_programs import reach
+from purtensor.feasibility.linear_programs import reach
 from purtensor.solving.dual.question import Question
 
 _MISSED = 1e-9
@@ -160,7 +160,7 @@ def _explain_by_bounds(question: Question, ray: tuple[Fraction, ...]) -> list[st
         side = 1.0 if ray[row] > 0 else -1.0
         own = question.coefficients[[row]].toarray().reshape(-1)
         target = float(question.row_lower[row] if side > 0 else question.row_upper[row])
-        reached = side * _largest(side * own, question)
+        reached = side * _most(side * own, question.lower, question.upper, None)[0]
         if side * (target - reached) > _MISSED * question.total:
             found.append(say_reach(question.row_name(row), reached, target))
         columns, asked = columns + own, asked + target
@@ -169,17 +169,10 @@ def _explain_by_bounds(question: Question, ray: tuple[Fraction, ...]) -> list[st
     if found or len(sides) != 1:
         return found
     side = 1.0 if sides.pop() > 0 else -1.0
-    together = side * _largest(side * columns, question)
+    together = side * _most(side * columns, question.lower, question.upper, None)[0]
     names = [question.row_name(row) for row in used]
     more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     return [say_reach(f"{', '.join(names[:8])}{more} together", together, asked)]
-
-
-def _largest(coefficients: FloatArray, question: Question) -> float:
-    """Return the most that a row comes to within the bounds."""
-    used = np.flatnonzero(coefficients)
-    ends = np.where(coefficients[used] > 0.0, question.upper[used], question.lower[used])
-    return float(coefficients[used] @ ends)
 
 
 def say_reach(name: str, reached: float, asked: float) -> str:

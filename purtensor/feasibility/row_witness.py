@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
@@ -11,13 +10,14 @@ import numpy as np
 import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray, Table
+from purtensor.constraints.system import System
 from purtensor.errors import InvalidOptionError
-from purtensor.feasibility.diagnosis import Diagnosis, MarginalWitness
+from purtensor.feasibility.diagnosis import Diagnosis, HeldProof
 from purtensor.feasibility.explanation import Explanation
-from purtensor.feasibility.row_programs import SmallestMiss, find_implied_bounds, smallest_miss
-from purtensor.feasibility.row_proofs import combine, excess_of, refute
+from purtensor.feasibility.farkas import combine, excess_of, refute
+from purtensor.feasibility.linear_programs import SmallestMiss, find_implied_bounds, smallest_miss
 from purtensor.feasibility.row_reach import explain_conflict, out_of_reach, say_reach
-from purtensor.feasibility.verdict import Verdict
+from purtensor.feasibility.verdict import Decision, Verdict
 from purtensor.solving.dual.labelled import LabelledQuestion
 from purtensor.solving.dual.question import Question
 
@@ -31,7 +31,7 @@ _FEW = 3
 
 
 @dataclass(frozen=True, eq=False)
-class RowWitness:
+class RowWitness(HeldProof):
     """A witness on rows of any kind with bounds: see `Diagnosis` for each attribute.
 
     Attributes
@@ -49,11 +49,6 @@ class RowWitness:
     multipliers: tuple[Fraction, ...] = ()
     cells_at_bound: IntArray | None = None
     masses: FloatArray | None = None
-
-    @property
-    def has_face(self) -> bool:
-        """Always."""
-        return True
 
     @property
     def at_bound(self) -> Table:
@@ -90,11 +85,6 @@ class RowWitness:
             for k, block in enumerate(question.blocks)
         )
 
-    def certificate_chunks(self, diagnosis: Diagnosis) -> Iterator[tuple[Table, ...]]:
-        """Yield the whole proof at once."""
-        if diagnosis.certificate:
-            yield diagnosis.certificate
-
     def verify(self, diagnosis: Diagnosis) -> bool:
         """Return whether the certificate refutes the question, evaluated again in fractions from the floats asked."""
         question = self.labelled.question
@@ -106,7 +96,7 @@ class RowWitness:
         soft = any(y != 0 and not hard for y, hard in zip(rows, question.hard, strict=True))
         return not soft and excess_of(question, rows) > 0
 
-    def in_memory(self, what: str) -> MarginalWitness:
+    def in_memory(self, what: str) -> tuple[System, Decision]:
         """Refuse: it is of marginals."""
         raise InvalidOptionError(
             f"{what} is of Marginals with targets alone: for rows of any kind see explanation.missing and .relaxations"

@@ -120,7 +120,7 @@ def decide(problem: Problem, targets: ExactTargets | None = None) -> Decision:
         zeros = np.ones(problem.system.profiles, dtype=bool)
         zeros[kept] = False
         # a proof of nothing would repeat the loop without end
-        if found is None or (isinstance(found, Proof) and not (found.infeasible or found.zeros.any())):
+        if found is None or (isinstance(found, Proof) and not found.decides):
             return Decision(Verdict.OPEN, targets, zeros, nothing, weights)
         if isinstance(found, Proof):
             if found.infeasible:
@@ -232,7 +232,7 @@ class ArrayEvidence(ArraySpace):
         if weights is None or not weights.any():
             return None
         proof = prove(self.problem.system, self.targets, weights)
-        return proof if proof.infeasible or proof.zeros.any() else None
+        return proof if proof.decides else None
 
     def broken_relation(self) -> Proof | None:
         """Return the proof by a row that follows from others on this support, but has another target than they say."""
@@ -261,7 +261,7 @@ def _by_programs(problem: Problem, targets: ExactTargets) -> Proof | None:
             if candidate is None:
                 continue
             proof = prove(problem.system, targets, candidate)
-            if proof.infeasible or proof.zeros.any():
+            if proof.decides:
                 return proof
     return None
 
@@ -277,7 +277,7 @@ def _by_whole_numbers(problem: Problem, targets: ExactTargets) -> Proof | _Solve
         masses = np.array([float(share) for share in answer]) * problem.total
         return None if point is None else _Solved(masses, point)
     proof = prove(problem.system, targets, answer)
-    return proof if proof.infeasible or proof.zeros.any() else None
+    return proof if proof.decides else None
 
 
 def _refuting_cut(problem: Problem, targets: ExactTargets) -> Proof | None:

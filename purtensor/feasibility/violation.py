@@ -7,13 +7,14 @@ others. Both are the largest -b.t over weights t with C^T t >= 0 that lie in [-1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
-from purtensor._typing import BoolArray, IntArray
+from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.system import System
 from purtensor.feasibility.farkas import prove, round_to_whole, spread_whole
 from purtensor.feasibility.flows import balance, minimum_cut, triangle_of
@@ -45,6 +46,9 @@ class Violation:
     unit: int
 
 
+ViolationT = TypeVar("ViolationT", bound=Violation)
+
+
 def smallest_miss(system: System, targets: ExactTargets) -> Violation | None:
     """Return the smallest sum of all rows' misses; None where the program fails."""
     return _smallest(system, targets, np.ones(system.rows, dtype=bool))
@@ -71,27 +75,44 @@ def _smallest(system: System, targets: ExactTargets, counted: BoolArray) -> Viol
     found = refuting_weights(system, counted)
     if found is None:
         return None
-    shares = system.targets / system.targets[system.block(0)].sum()
-    value = max(0.0, -float(shares @ found))
-    best = Violation(value, Fraction(0), np.zeros(system.rows, dtype=np.int64), 1)
-    for unit in _UNITS:
-        weights = round_to_whole(found, float(unit))
-        if weights is None:
-            continue
+
+    def bound(weights: IntArray, unit: int) -> tuple[Fraction, IntArray, int]:
         proof = prove(system, targets, weights)
         # the repair may have raised weights beyond the unit: |t| <= 1 holds after dividing by the largest
         scale = max(unit, int(np.abs(proof.weights[counted]).max(initial=0)))
         # notes/feasibility.md, equation 6
-        bound = -proof.value / scale
-        if bound > best.proved:
-            best = Violation(value, bound, proof.weights, scale)
-        if float(best.proved) >= value - 1e-9:
+        return -proof.value / scale, proof.weights, scale
+
+    value = max(0.0, -_cost(system, found))
+    return _strongest(Violation(value, Fraction(0), np.zeros(system.rows, dtype=np.int64), 1), found, bound)
+
+
+def _cost(system: System, weights: FloatArray) -> float:
+    """Return b.t in floats, the total mass being 1."""
+    return float(system.targets / system.targets[system.block(0)].sum() @ weights)
+
+
+def _strongest(
+    best: ViolationT, found: FloatArray, bound: Callable[[IntArray, int], tuple[Fraction, IntArray, int]]
+) -> ViolationT:
+    """Return the best lower bound by weights of a program, rounded to multiples of one over simple units.
+
+    `bound` returns what whole numbers prove over a unit, with the weights as they were mended and their own unit.
+    """
+    for unit in _UNITS:
+        weights = round_to_whole(found, float(unit))
+        if weights is None:
+            continue
+        proved, kept, scale = bound(weights, unit)
+        if proved > best.proved:
+            best = replace(best, proved=proved, weights=kept, unit=scale)
+        if float(best.proved) >= best.value - 1e-9:
             break
     return best
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Incompatibility:
+class Incompatibility(Violation):
     """One minus the largest mass of a table on the support whose marginals exceed no target; the total mass is 1.
 
     Attributes
@@ -104,11 +125,6 @@ class Incompatibility:
         Shape (D,), and what they are divided by: whole numbers y >= 0 with C^T y >= unit, and b.y = unit (1 - proved).
     """
 
-    value: float
-    proved: Fraction
-    weights: IntArray
-    unit: int
-
 
 def incompatibility(system: System, targets: ExactTargets) -> Incompatibility | None:
     """Return the incompatibility of the targets on the support (notes/feasibility.md, equation 9).
@@ -119,19 +135,13 @@ def incompatibility(system: System, targets: ExactTargets) -> Incompatibility | 
     found = covering_weights(system)
     if found is None:
         return None
-    shares = system.targets / system.targets[system.block(0)].sum()
-    value = min(1.0, max(0.0, 1.0 - float(shares @ found)))
+
+    def bound(weights: IntArray, unit: int) -> tuple[Fraction, IntArray, int]:
+        # any y >= 0 bounds the mass by b.y over its least cover, rounded or not
+        covered = int(spread_whole(system.index, system.offsets, weights).min())
+        return (1 - targets.dot(weights) / covered if covered > 0 else Fraction(0)), weights, covered
+
+    value = min(1.0, max(0.0, 1.0 - _cost(system, found)))
     first = np.zeros(system.rows, dtype=np.int64)
     first[system.block(0)] = 1  # covers every profile once, and costs all of the mass
-    best = Incompatibility(value, Fraction(0), first, 1)
-    for unit in _UNITS:
-        # any y >= 0 bounds the mass by b.y over its least cover, rounded or not
-        weights = round_to_whole(np.maximum(found, 0.0), float(unit))
-        if weights is None:
-            continue
-        covered = int(spread_whole(system.index, system.offsets, weights).min())
-        if covered > 0 and (bound := 1 - targets.dot(weights) / covered) > best.proved:
-            best = Incompatibility(value, bound, weights, covered)
-        if float(best.proved) >= value - 1e-9:
-            break
-    return best
+    return _strongest(Incompatibility(value, Fraction(0), first, 1), np.maximum(found, 0.0), bound)

@@ -60,27 +60,19 @@ class SpreadVectors(Vectors):
         return all(map_each(_check_weights, self.parts, weights))
 
 
-def independent_outer_rows(
-    scopes: Sequence[tuple[str, ...]],
-    inside: Sequence[int],
-    outside: Sequence[int],
-    outer_codes: Sequence[Sequence[IntArray]],
-    parts: Mapping[Path, IntArray | None],
-    prime: int,
-) -> BoolArray:
+def independent_outer_rows(store: SlabStore, bases: Mapping[int, IntArray | None], prime: int) -> BoolArray:
     """Mark the outer rows that the inside rows and the outer rows before them do not imply.
 
     Parameters
     ----------
-    parts
-        The files of the parts, and a basis of the null vectors of each modulo `prime`; None where it has none.
+    bases
+        For each part a basis of its null vectors modulo `prime`; None where it has none.
     """
-    rows = sum(len(codes[0]) for codes in outer_codes)
+    rows = len(store.outer_targets)
     kept = np.zeros(rows, dtype=bool)
     if rows:
-        highest = highest_rank(scopes, inside, outside, outer_codes)
-        bases = tuple(basis for basis in parts.values() if basis is not None)
-        kept[rank_profile(SpreadVectors(tuple(parts), bases, prime, rows, highest)).independent] = True
+        known, parts = tuple(one for one in bases.values() if one is not None), tuple(map(store.part, bases))
+        kept[rank_profile(SpreadVectors(parts, known, prime, rows, highest_rank(store))).independent] = True
     return kept
 
 
@@ -90,7 +82,7 @@ def relations_of(store: SlabStore) -> list[IntArray]:
     For each of them there are whole numbers on the inside rows that make C^T t vanish on every profile.
     """
     rows = len(store.outer_targets)
-    highest = highest_rank(store.scopes, store.inside, store.outside, store.outer_codes) if rows else 0
+    highest = highest_rank(store) if rows else 0
     # the shared marginals explain every dependence: there are no other relations to look for
     if int(store.kept.sum()) == highest:
         return []
@@ -100,62 +92,36 @@ def relations_of(store: SlabStore) -> list[IntArray]:
     return rank_profile(SpreadVectors(paths, bases, prime, rows, highest)).relations or []
 
 
-def highest_rank(
-    scopes: Sequence[tuple[str, ...]],
-    inside: Sequence[int],
-    outside: Sequence[int],
-    outer_codes: Sequence[Sequence[IntArray]],
-) -> int:
+def highest_rank(store: SlabStore) -> int:
     """Return what the rank of the outer rows cannot pass: their number, less the rank of the marginals that they share.
 
     Null vectors sum to 0 over every marginal that an outside constraint shares with an inside one, and have the same
     sums over what two outside constraints share.
     """
-    counts = [len(codes[0]) for codes in outer_codes]
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(int)
-    blocks = []
-    for a, k in enumerate(outside):
+    rows = len(store.outer_targets)
+    blocks = [np.zeros((0, rows), dtype=np.int64)]
+    for n, k in enumerate(store.outside):
         # inside rows imply the marginal that an outside constraint shares with them
-        for j in inside:
-            shared = [name for name in scopes[k] if name in scopes[j]]
-            group = _groups(scopes[k], outer_codes[a], shared)
-            block = np.zeros((int(group.max()) + 1, starts[-1]), dtype=np.int64)
-            block[group, starts[a] + np.arange(counts[a])] = 1
-            blocks.append(block)
-        for b, other in enumerate(outside[:a]):
-            blocks.append(
-                _compare_shared(scopes, (k, other), (outer_codes[a], outer_codes[b]), starts[[a, b]], starts[-1])
-            )
-    constraints = np.concatenate(blocks) if blocks else np.zeros((0, int(starts[-1])), dtype=np.int64)
+        blocks += [_sum_shared(store, [k], store.scopes[j]) for j in store.inside]
+        blocks += [_sum_shared(store, [k, other], store.scopes[other]) for other in store.outside[:n]]
     # the null vectors lie in the space that these sums vanish on: its dimension bounds their rank
-    return int(starts[-1]) - len(rank_profile(Explicit(constraints)).independent)
+    return rows - len(rank_profile(Explicit(np.concatenate(blocks))).independent)
 
 
-def _groups(scope: Sequence[str], codes: Sequence[IntArray], shared: Sequence[str]) -> IntArray:
-    if not shared:
-        return np.zeros(len(codes[0]), dtype=np.int64)
-    own = [codes[scope.index(name)] for name in shared]
-    return group_profiles(own, [int(code.max()) + 1 for code in own])[0]
-
-
-def _compare_shared(
-    scopes: Sequence[tuple[str, ...]],
-    pair: tuple[int, int],
-    codes: tuple[Sequence[IntArray], Sequence[IntArray]],
-    starts: IntArray,
-    width: int,
-) -> IntArray:
-    """Return, over all outer rows, the sums of one constraint less those of another over what they share."""
-    shared = [name for name in scopes[pair[0]] if name in scopes[pair[1]]]
-    counts = [len(own[0]) for own in codes]
-    joint = [
-        np.concatenate([own[scopes[k].index(name)] for k, own in zip(pair, codes, strict=True)]) for name in shared
-    ]
-    group = _groups(shared, joint, shared) if shared else np.zeros(sum(counts), dtype=np.int64)
-    block = np.zeros((int(group.max()) + 1, width), dtype=np.int64)
-    block[group[: counts[0]], starts[0] + np.arange(counts[0])] = 1
+def _sum_shared(store: SlabStore, constraints: Sequence[int], scope: Sequence[str]) -> IntArray:
+    """Return, over all outer rows, the sums over what a constraint shares with a scope, less those of a second one."""
+    shared = [name for name in store.scopes[constraints[0]] if name in scope]
+    codes = {k: store.outer_codes[store.outside.index(k)] for k in constraints}
+    columns = [np.concatenate([codes[k][store.scopes[k].index(name)] for k in constraints]) for name in shared]
+    rows = np.concatenate([np.arange(store.outer_blocks[k].start, store.outer_blocks[k].stop) for k in constraints])
+    group = np.zeros(len(rows), dtype=np.int64)
+    if shared:
+        group = group_profiles(columns, [int(column.max()) + 1 for column in columns])[0]
+    block = np.zeros((int(group.max()) + 1, len(store.outer_targets)), dtype=np.int64)
     # null vectors sum alike on both sides: their difference vanishes
-    block[group[counts[0] :], starts[1] + np.arange(counts[1])] = -1
+    block[group, rows] = np.where(
+        rows - store.outer_blocks[constraints[0]].start < len(codes[constraints[0]][0]), 1, -1
+    )
     return block
 
 

@@ -20,7 +20,7 @@ from purtensor.feasibility.verdict import Verdict
 from purtensor.outofcore.array_file import make_folder
 from purtensor.outofcore.check_certificate import Proven, keep_weights
 from purtensor.outofcore.coarser_questions import coarse_contradiction
-from purtensor.outofcore.diagnosis import StoredWitness, build_diagnosis, leave_open, refute_by_row
+from purtensor.outofcore.diagnosis import StoredWitness, build_diagnosis, certificate_of, leave_open, refute_by_row
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.part import read_labels
 from purtensor.outofcore.prepare import slab_store_of
@@ -30,7 +30,6 @@ from purtensor.outofcore.search import Solved, search_parts
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.targets import BareRowError, Constraint, open_problem
 from purtensor.outofcore.workspace import lock_question, problem_name
-from purtensor.tables.coded import sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.store.table import StoredTable
 from purtensor.tables.store.write import Piece, replace_table, write_pieces
@@ -231,14 +230,9 @@ def _on_all_profiles(store: SlabStore, domain: Domain, found: _Search) -> Step |
 def _coupling_weights(reference: StoredTable, step: Step) -> tuple[Table, ...]:
     """Return a step's weights of the constraints that couple the slabs, nothing for the others."""
     store, weights = step.store, step.proven.outer
-    tables = []
-    for k, scope in enumerate(store.scopes):
-        codes = [np.empty(0, dtype=np.int64)] * len(scope)
-        values: Any = np.empty(0, dtype=np.int64)
-        if k in store.outside:
-            codes, values = list(store.outer_codes[store.outside.index(k)]), weights[store.outer_blocks[k]]
-        tables.append(sparse_table(reference.domain.select(scope), codes, values, name="certificate"))
-    return tuple(tables)
+    blocks = zip(store.outer_codes, store.outer_blocks.items(), strict=True)
+    own = {k: (codes, weights[rows]) for codes, (k, rows) in blocks}
+    return certificate_of(reference, store.scopes, own)
 
 
 def _refute(

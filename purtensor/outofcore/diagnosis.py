@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from purtensor._typing import BoolArray, IntArray, Table
 from purtensor.constraints.marginals import Marginal, StoredMarginal
+from purtensor.constraints.system import System
 from purtensor.errors import InvalidOptionError
-from purtensor.feasibility.diagnosis import Diagnosis, MarginalWitness, refuse_stored
+from purtensor.feasibility.diagnosis import Diagnosis, refuse_stored
 from purtensor.feasibility.explanation import Explanation
 from purtensor.feasibility.targets import ROUNDING
-from purtensor.feasibility.verdict import Verdict
+from purtensor.feasibility.verdict import Decision, Verdict
 from purtensor.kernels.reductions import spread
 from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.check_certificate import LARGEST
@@ -85,7 +85,7 @@ class StoredWitness:
         """Refuse: it is worked out in memory."""
         raise refuse_stored("at_bound")
 
-    def in_memory(self, what: str) -> MarginalWitness:
+    def in_memory(self, what: str) -> tuple[System, Decision]:
         """Refuse: it is worked out in memory."""
         raise refuse_stored(what)
 
@@ -239,18 +239,26 @@ def _positive(constraint: Marginal | StoredMarginal, domain: Domain, rows: Seque
     return found
 
 
+def certificate_of(
+    reference: StoredTable,
+    scopes: Sequence[tuple[str, ...]],
+    weights: Mapping[int, tuple[Sequence[IntArray], IntArray]],
+) -> tuple[Table, ...]:
+    """Return weights as tables, one per constraint: of some constraints the codes of rows and their whole numbers."""
+    tables = []
+    for k, scope in enumerate(scopes):
+        codes, values = weights.get(k, ([np.empty(0, dtype=np.int64)] * len(scope), np.empty(0, dtype=np.int64)))
+        tables.append(sparse_table(reference.domain.select(scope), list(codes), values, name="certificate"))
+    return tuple(tables)
+
+
 def refute_by_row(
     reference: StoredTable, constraints: tuple[Constraint, ...], bare: BareRowError
 ) -> Diagnosis[StoredTable]:
     """Return the diagnosis of a row that has a target and no profile."""
-    tables = []
-    for k, constraint in enumerate(constraints):
-        here = k == bare.constraint
-        codes = [np.array([code] if here else [], dtype=np.int64) for code in bare.codes[: len(constraint.scope)]]
-        codes += [np.empty(0, dtype=np.int64)] * (len(constraint.scope) - len(codes))
-        # -1 on a row without profiles: C^T t = 0 everywhere, and b.t is minus its target (notes/feasibility.md)
-        values: Any = np.full(int(here), -1, dtype=np.int64)
-        tables.append(sparse_table(reference.domain.select(constraint.scope), codes, values, name="certificate"))
+    # -1 on a row without profiles: C^T t = 0 everywhere, and b.t is minus its target (notes/feasibility.md)
+    weights = {bare.constraint: ([np.array([code]) for code in bare.codes], np.array([-1]))}
+    certificate = certificate_of(reference, [constraint.scope for constraint in constraints], weights)
     scope = ", ".join(constraints[bare.constraint].scope)
     explanation = Explanation(
         (
@@ -259,7 +267,7 @@ def refute_by_row(
         )
     )
     return build_diagnosis(
-        Verdict.INFEASIBLE, "rational", constraints, StoredWitness(explanation, reference), tuple(tables)
+        Verdict.INFEASIBLE, "rational", constraints, StoredWitness(explanation, reference), certificate
     )
 
 

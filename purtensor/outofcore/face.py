@@ -11,12 +11,10 @@ import numpy as np
 
 from purtensor._typing import IntArray, Table
 from purtensor.errors import StoreError
-from purtensor.feasibility.farkas import spread_whole
-from purtensor.outofcore.array_file import write_packed
 from purtensor.outofcore.checkpoint import PartsPoint, keep, recall
 from purtensor.outofcore.diagnosis import StoredWitness
 from purtensor.outofcore.engine import map_each
-from purtensor.outofcore.part import codes_of_rows, read_labels, read_part
+from purtensor.outofcore.part import codes_of_rows, read_labels, read_part, write_weights
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.passes import START
 from purtensor.outofcore.restrict import restrict_to_face
@@ -42,14 +40,13 @@ def face_of(store: SlabStore, domain: Domain, found: StoredWitness) -> SlabStore
 
 def keep_settled(number: int, store: SlabStore, domain: Domain, certificate: Sequence[Table], folder: Path) -> int:
     """Write the weights that a diagnosis in memory found, and C^T t, for a part; return the file's checksum."""
-    part = read_part(store.part(number), store.kept)
+    part = read_part(store, number)
     codes, _, _ = read_labels(store, number)
     weights: IntArray = np.empty(len(part.targets), dtype=np.int64)
     for k, table in enumerate(certificate):
         rows = codes_of_rows(store, domain, part, codes, k)
         weights[part.block(k)] = values_at(table, domain.select(store.scopes[k]), rows)
-    costs = spread_whole(part.index, part.offsets, weights)
-    return write_packed(folder / f"{number:06d}", {"weights": weights, "costs": costs})
+    return write_weights(folder, number, part, weights)
 
 
 def begin_at_reference(space: PartsSpace, domain: Domain) -> State[PartsPoint]:
@@ -61,7 +58,7 @@ def begin_at_reference(space: PartsSpace, domain: Domain) -> State[PartsPoint]:
         A row that couples the parts has a positive target and no profile.
     """
     point = space.start()
-    space.refuse_bare_rows(point, domain)
+    space.refuse_bare_rows(point.tally, domain)
     state = begin(space, point)
     space.keep(state)
     return state

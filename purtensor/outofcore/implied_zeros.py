@@ -16,7 +16,6 @@ from purtensor._typing import BoolArray, IntArray
 from purtensor.feasibility.farkas import exact_terms
 from purtensor.feasibility.targets import ROUNDING
 from purtensor.outofcore.result import ProvenRows, SlabEvidence
-from purtensor.outofcore.rows_project import RowEvidence
 from purtensor.outofcore.targets import targets_of
 from purtensor.projection.result import Projection
 from purtensor.tables.domain import Domain
@@ -47,7 +46,7 @@ class ProvedZeros:
     """
 
     result: Projection[StoredTable]
-    evidence: SlabEvidence | RowEvidence
+    evidence: SlabEvidence
     values: list[Fraction] = field(default_factory=list)
     absolutes: list[np.longdouble] = field(default_factory=list)
     steepest: list[int] = field(default_factory=list)
@@ -75,9 +74,9 @@ class ProvedZeros:
                 for j in range(proofs):
                     self.values[j] += sum(exact_terms(one.targets, one.weights[j]))
                     self.absolutes[j] += np.abs(terms[j]).sum()
-                if k in self.evidence.everywhere:
+                if k in self.evidence.store.outside:
                     self.coupling[k] = one
-        listed, costs = _costs(piece, rows, self.result.reference.domain, self.evidence.scopes)
+        listed, costs = _costs(piece, rows, self.result.reference.domain, self.evidence.store.scopes)
         for j, cost in enumerate(costs):
             # each proof needs C^T t >= 0 only where the ones before left mass
             alive = listed & ~empty & (piece.reference > 0)
@@ -101,19 +100,19 @@ class ProvedZeros:
         pairs = zip(self.values, self.absolutes, strict=True)
         if not all(abs(float(value)) <= 2 * float(ROUNDING) * absolute for value, absolute in pairs):
             return False
-        return all(self._is_given(k) for k in range(len(self.evidence.scopes)))
+        return all(self._is_given(k) for k in range(len(self.evidence.store.scopes)))
 
     def _is_given(self, k: int) -> bool:
         """Return whether the targets of the rows are those of a constraint, to rounding."""
         result, evidence = self.result, self.evidence
-        scope = evidence.scopes[k]
+        scope = evidence.store.scopes[k]
 
         def profiles() -> Iterator[Profiles]:
             for piece in evidence.pieces(result.table):
                 one = _list_proven_rows(piece)[k]
                 if len(one.targets):
                     yield one.codes, one.targets
-                    if k in evidence.everywhere:
+                    if k in evidence.store.outside:
                         return
 
         given = Source(result.reference.domain.select(scope), profiles)

@@ -12,6 +12,7 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.slabs import Slabs
 from purtensor.constraints.system import rows_of
+from purtensor.feasibility.farkas import spread_whole
 from purtensor.kernels.ipf.log_domain_sweeps import add_in_logarithms
 from purtensor.kernels.ipf.steps import measure, miss, rebuild_masses
 from purtensor.kernels.reductions import spread
@@ -117,7 +118,9 @@ class Part:
 
 def write_part(path: Path, part: Part) -> None:
     """Write a part to a file."""
-    arrays = {name: getattr(part, name) for name in ("reference", "index", "offsets", "targets")}
+    arrays = {name: getattr(part, name) for name in ("reference", "index", "offsets")}
+    # the store has those of the rows that couple the parts: in every part they could outgrow it
+    arrays["targets"] = np.delete(part.targets, part.outer_rows())
     facts: dict[str, Any] = {"inside": part.inside, "outside": part.outside}
     form = part.form
     arrays["slab_ptr"] = form.slabs.slab_ptr
@@ -134,10 +137,10 @@ def write_part(path: Path, part: Part) -> None:
     write_packed(path, arrays, facts)
 
 
-def read_part(path: Path, kept: BoolArray) -> Part:
-    """Return the part of a file; `kept` marks the outside rows that are independent, where that saves work."""
-    packed = read_own(path)
-    a, facts = packed.arrays, packed.facts
+def read_part(store: SlabStore, number: int) -> Part:
+    """Return a part of a problem."""
+    packed = read_own(store.part(number))
+    a, facts, kept = packed.arrays, packed.facts, store.kept
     inside, outside = tuple(facts["inside"]), tuple(facts["outside"])
     slabs = Slabs(
         (),
@@ -149,20 +152,25 @@ def read_part(path: Path, kept: BoolArray) -> Part:
         a["primary"] if facts["form"] == "arrowhead" else _NONE,
         _NONE,
     )
-    coupling_rows, rows = rows_of(a["offsets"], outside), len(a["targets"])
+    coupling_rows, rows = rows_of(a["offsets"], outside), int(a["offsets"][-1])
+    targets = a["targets"] if inside else store.outer_targets
+    if len(targets) < rows:  # parts of earlier versions have all of them
+        targets = np.empty(rows)
+        targets[coupling_rows] = store.outer_targets
+        targets[np.delete(np.arange(rows), coupling_rows)] = a["targets"]
     form: Bipartite | Arrowhead
     if facts["form"] == "bipartite":
         # products of dependent coupling rows need not be formed: they are -1 like no row; the last is of no row
         place = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
-        number = place[a["number"]]
+        coupled = place[a["number"]]
         form = Bipartite(
             slabs,
             a["code"],
             a["primary"],
             a["other"],
             a["used"],
-            np.flatnonzero(number.reshape(-1) >= 0),
-            number,
+            np.flatnonzero(coupled.reshape(-1) >= 0),
+            coupled,
             coupling_rows[kept],
             rows,
             (int(facts["shape"][0]), int(facts["shape"][1])),
@@ -183,7 +191,7 @@ def read_part(path: Path, kept: BoolArray) -> Part:
             rows,
             "",
         )
-    return Part(a["reference"], a["index"], a["offsets"], a["targets"], inside, outside, form)
+    return Part(a["reference"], a["index"], a["offsets"], targets, inside, outside, form)
 
 
 def reduce_to(
@@ -207,6 +215,12 @@ def extend_from(
     everywhere = np.zeros(len(kept))
     everywhere[kept] = solved
     return part.form.extend(masses, rhs, everywhere)
+
+
+def write_weights(folder: Path, number: int, part: Part, weights: IntArray) -> int:
+    """Write whole numbers t on the rows of a part, and C^T t of its profiles; return the file's checksum."""
+    costs = spread_whole(part.index, part.offsets, weights)
+    return write_packed(folder / f"{number:06d}", {"weights": weights, "costs": costs})
 
 
 def read_labels(store: SlabStore, number: int) -> tuple[list[IntArray], int, FloatArray]:

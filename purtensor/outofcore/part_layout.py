@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.constraints.consistency import ROUNDING
-from purtensor.constraints.slabs import arrange
-from purtensor.constraints.system import System
+from purtensor.constraints.slabs import Slabs, arrange
+from purtensor.constraints.system import System, rows_of
 from purtensor.kernels.reductions import group_sums
 from purtensor.outofcore.coupling_rank import independent_outer_rows, structure_of
 from purtensor.outofcore.part import Part, write_labels, write_part
 from purtensor.outofcore.partition import NOTHING, Extent, find_keys, gather
-from purtensor.solving.hessian.arrowhead import build_arrowhead
-from purtensor.solving.hessian.bipartite import build_bipartite
+from purtensor.outofcore.slab_store import SlabStore
+from purtensor.solving.hessian.arrowhead import Arrowhead, build_arrowhead
+from purtensor.solving.hessian.bipartite import Bipartite, build_bipartite
 from purtensor.solving.scaling import scale_targets
 from purtensor.tables.domain import Domain
 from purtensor.tables.grouping import group_profiles, profile_keys, smallest_unsigned
@@ -30,44 +31,29 @@ class Recipe:
 
     Attributes
     ----------
-    folder
-        Where scattered profiles lie, and where parts go.
+    store
+        The problem, as far as it is known before its parts are made.
     attributes, sizes
         Of the reference.
-    scopes, key
-        Of the constraints, and the slab key.
     scattered
         For each constraint the folder of its scattered target; None where it is the reference's own marginal, or
         couples the slabs.
-    outer_keys, outer_targets
-        For each outside constraint the keys of its rows, ascending, and their targets as scaled; None for the others.
-    reference_exponent, target_exponent
-        Values and targets are divided by two to these powers.
     prime
         The coupling's rank is searched for modulo this prime first.
     compared
         Pairs of inside constraints whose targets may disagree on what they share: too large to be compared before.
-    total
-        Of the targets, as scaled.
     """
 
-    folder: Path
+    store: SlabStore
     attributes: tuple[str, ...]
     sizes: tuple[int, ...]
-    scopes: tuple[tuple[str, ...], ...]
-    key: tuple[str, ...]
     scattered: tuple[Path | None, ...]
-    outer_keys: tuple[IntArray | None, ...]
-    outer_targets: tuple[FloatArray | None, ...]
-    reference_exponent: int
-    target_exponent: int
     prime: int
     compared: tuple[tuple[int, int], ...]
-    total: float
 
     def scope_sizes(self, k: int) -> list[int]:
         """Return the sizes of the attributes of constraint k."""
-        return [self.sizes[self.attributes.index(name)] for name in self.scopes[k]]
+        return [self.sizes[self.attributes.index(name)] for name in self.store.scopes[k]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,16 +79,32 @@ class Laid:
 def lay_out(
     path: Path, given: System, reference: FloatArray, key: tuple[str, ...], prime: int
 ) -> tuple[IntArray, Laid]:
-    """Write the part of a system whose inside rows all have a profile; return which profile stands where, and more."""
-    system, slabs, order = arrange(given, key)
-    reference = reference[order]
-    independent, vectors = structure_of(system.index, system.offsets, slabs.inside, slabs.outside, slabs.slab_ptr)
-    # where coupling rows depend on the cell alone the slabs have a form of their own, which is faster
-    form = build_bipartite(system, slabs, independent) or build_arrowhead(system, slabs, independent)
+    """Write the part of a system whose inside rows all have a profile; return which profile stands where, and more.
+
+    Without a key all rows couple the parts, and there is nothing to eliminate.
+    """
+    form: Bipartite | Arrowhead
+    if not key:
+        system, order, vectors, form = given, np.arange(given.profiles), None, _without_slabs(given)
+    else:
+        system, slabs, order = arrange(given, key)
+        independent, vectors = structure_of(system.index, system.offsets, slabs.inside, slabs.outside, slabs.slab_ptr)
+        # where coupling rows depend on the cell alone the slabs have a form of their own, which is faster
+        form = build_bipartite(system, slabs, independent) or build_arrowhead(system, slabs, independent)
+    reference, slabs = reference[order], form.slabs
     write_part(path, Part(reference, system.index, system.offsets, system.targets, slabs.inside, slabs.outside, form))
     basis = vectors.span(prime).basis if vectors is not None else None
-    smallest = min(float(reference.min()), float(system.targets[system.targets > 0].min()))
+    smallest = min(float(reference.min(initial=np.inf)), float(system.targets[system.targets > 0].min()))
     return order, Laid(slabs.count, float(reference.sum()), smallest, basis)
+
+
+def _without_slabs(system: System) -> Arrowhead:
+    """Return the equations of a part in which no row is eliminated."""
+    none, begin, outside = np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64), tuple(range(len(system.scopes)))
+    nowhere: BoolArray = np.zeros(0, dtype=bool)
+    slabs = Slabs((), (), outside, begin, begin, begin, none, none)
+    rows = rows_of(system.offsets, outside)
+    return Arrowhead(slabs, nowhere, none, nowhere, begin, none, begin, none, rows, system.rows, "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,13 +137,13 @@ class Gathered:
 
 def gather_part(number: int, recipe: Recipe) -> Gathered:
     """Make a part out of the scattered profiles, write it and its labels, and return what was found."""
-    columns, values = gather(recipe.folder / "scattered", number)
+    store = recipe.store
+    columns, values = gather(store.folder / "scattered", number)
     # a canonical order makes the result independent of how the table was chunked
     order, repeated = _canonical(columns, recipe)
     if repeated is not None:
         return Gathered(repeated=repeated)
     columns, values = [column[order] for column in columns], values[order]
-    inner = [k for k, keys in enumerate(recipe.outer_keys) if keys is None]
     found = _Rows.of(recipe, number, columns, values)
     # targets too large for memory are compared here, where both sides of a slab are together
     for pair in recipe.compared:
@@ -150,9 +152,9 @@ def gather_part(number: int, recipe: Recipe) -> Gathered:
             return Gathered(disagreement=disagreement)
     # a zero target of any constraint empties its profiles before anything is numbered
     alive = values > 0
-    for k in range(len(recipe.scopes)):
+    for k in range(len(store.scopes)):
         alive &= found.alive(k)
-    for k in inner:
+    for k in store.inside:
         # after zero targets of all constraints: a row may have profiles that another one empties
         row = found.find_bare(k, alive)
         if row is not None:
@@ -161,21 +163,21 @@ def gather_part(number: int, recipe: Recipe) -> Gathered:
     laid = None
     if len(profiles):
         # by a power of two, so that no digit is lost
-        reference = np.ldexp(values[profiles], -recipe.reference_exponent)
-        path = recipe.folder / "parts" / f"{number:06d}"
-        order, laid = lay_out(path, found.system(recipe, profiles), reference, recipe.key, recipe.prime)
+        reference = np.ldexp(values[profiles], -store.reference_exponent)
+        system = found.system(store, profiles)
+        order, laid = lay_out(store.part(number), system, reference, store.key, recipe.prime)
         profiles = profiles[order]
     # the table has all of its profiles, with mass 0 where zeros leave them out: these come last
     order = np.concatenate([profiles, np.flatnonzero(~alive)])
-    path = recipe.folder / "labels" / f"{number:06d}"
-    write_labels(path, [column[order] for column in columns], recipe.sizes, values[~alive], len(profiles))
+    codes = [column[order] for column in columns]
+    write_labels(store.labels(number), codes, recipe.sizes, values[~alive], len(profiles))
     return Gathered(len(values), extent, laid)
 
 
 def _canonical(columns: Sequence[IntArray], recipe: Recipe) -> tuple[IntArray, tuple[int, ...] | None]:
     """Return the profiles' order by their codes, the key's first, and one that occurs twice."""
     # the key first, so that each slab is one stretch
-    first = [recipe.attributes.index(name) for name in recipe.key]
+    first = [recipe.attributes.index(name) for name in recipe.store.key]
     rest = [k for k in range(len(columns)) if k not in first]
     keys, _ = profile_keys([columns[k] for k in (*first, *rest)], [recipe.sizes[k] for k in (*first, *rest)])
     order = np.argsort(keys, kind="stable")
@@ -193,19 +195,18 @@ class _Rows:
 
     @classmethod
     def of(cls, recipe: Recipe, number: int, columns: Sequence[IntArray], values: FloatArray) -> _Rows:
-        rows = cls([], [], [])
-        for k, scope in enumerate(recipe.scopes):
+        rows, store = cls([], [], []), recipe.store
+        for k, scope in enumerate(store.scopes):
             own = [columns[recipe.attributes.index(name)] for name in scope]
-            keys, targets = recipe.outer_keys[k], recipe.outer_targets[k]
-            if keys is not None and targets is not None:
-                rows.index.append(find_keys(keys, own, recipe.scope_sizes(k)))
-                # rows that couple the parts are named by the store; here only their number counts
-                rows.codes.append(tuple(np.zeros(len(keys), dtype=np.int64) for _ in scope))
-                rows.targets.append(targets)
+            if k in store.outside:
+                codes = store.outer_codes[store.outside.index(k)]
+                rows.index.append(find_keys(profile_keys(codes, recipe.scope_sizes(k))[0], own, recipe.scope_sizes(k)))
+                rows.codes.append(codes)
+                rows.targets.append(store.outer_targets[store.outer_blocks[k]])
                 continue
             folder = recipe.scattered[k]
             given = (own, values) if folder is None else gather(folder, number)
-            rows._add(own, recipe.scope_sizes(k), *given, recipe.target_exponent)
+            rows._add(own, recipe.scope_sizes(k), *given, store.target_exponent)
         return rows
 
     def _add(
@@ -227,11 +228,10 @@ class _Rows:
         self, recipe: Recipe, pair: tuple[int, int]
     ) -> tuple[tuple[int, int], tuple[int, ...], tuple[float, float]] | None:
         """Return where the targets of two inside constraints disagree most on what they share, beyond rounding."""
-        one, two = pair
-        shared = [name for name in recipe.scopes[one] if name in recipe.scopes[two]]
+        (one, two), scopes = pair, recipe.store.scopes
+        shared = [name for name in scopes[one] if name in scopes[two]]
         joint = [
-            np.concatenate([self.codes[k][recipe.scopes[k].index(name)].astype(np.int64) for k in pair])
-            for name in shared
+            np.concatenate([self.codes[k][scopes[k].index(name)].astype(np.int64) for k in pair]) for name in shared
         ]
         group, codes = group_profiles(joint, [recipe.sizes[recipe.attributes.index(name)] for name in shared])
         ends = len(self.targets[one])
@@ -239,7 +239,7 @@ class _Rows:
         first = group_sums(self.targets[one], group[:ends], count)
         second = group_sums(self.targets[two], group[ends:], count)
         gaps = np.abs(first - second)
-        if not count or gaps.max() <= ROUNDING * recipe.total:
+        if not count or gaps.max() <= ROUNDING * recipe.store.total:
             return None
         worst = int(np.argmax(gaps))
         return pair, tuple(int(code[worst]) for code in codes), (float(first[worst]), float(second[worst]))
@@ -257,12 +257,12 @@ class _Rows:
         bare = np.flatnonzero((self.targets[k] > 0) & ~has)
         return int(bare[0]) if len(bare) else None
 
-    def system(self, recipe: Recipe, profiles: IntArray) -> System:
+    def system(self, store: SlabStore, profiles: IntArray) -> System:
         """Return the constraints on these profiles, without the inside rows of target zero."""
         index, codes, targets = [], [], []
-        for k, keys in enumerate(recipe.outer_keys):
+        for k in range(len(store.scopes)):
             # outside rows keep the numbers that all parts share, even where a part has none of their profiles
-            stays = np.ones(len(self.targets[k]), dtype=bool) if keys is not None else self.targets[k] > 0
+            stays = np.full(len(self.targets[k]), k in store.outside) | (self.targets[k] > 0)
             index.append((np.cumsum(stays) - 1)[self.index[k][profiles]])
             codes.append(tuple(code[stays] for code in self.codes[k]))
             targets.append(self.targets[k][stays])
@@ -272,29 +272,26 @@ class _Rows:
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             np.concatenate(targets),
             Domain((), ()),
-            recipe.scopes,
+            store.scopes,
             tuple(codes),
         )
 
 
-def describe_parts(
-    folder: Path,
-    laid: Mapping[int, Laid],
-    scopes: Sequence[tuple[str, ...]],
-    key: Sequence[str],
-    inside: Sequence[int],
-    outside: Sequence[int],
-    outer_codes: Sequence[Sequence[IntArray]],
-    prime: int,
-) -> dict[str, Any]:
-    """Return the fields of a `SlabStore` that follow from its parts, laid out in a folder by their numbers."""
-    bases = {folder / "parts" / f"{number:06d}": one.basis for number, one in laid.items()}
-    kept = independent_outer_rows(scopes, inside, outside, outer_codes, bases, prime)
-    slabs = sum(one.slabs for one in laid.values())
-    return {
-        "folder": folder,
-        "parts": tuple(laid),
-        "kept": kept,
-        "smallest": min(one.smallest for one in laid.values()),
-        "note": f"arrowhead over {' x '.join(key)}: {slabs} slabs in {len(laid)} parts, {kept.sum()} coupling rows",
-    }
+def add_parts(store: SlabStore, laid: Mapping[int, Laid], prime: int) -> SlabStore:
+    """Return a problem with its parts, which are laid out in its folder by their numbers, and what they determine."""
+    note = "L-BFGS on the dual, with all rows in memory; no bound is proved"
+    # the rank of rows without slabs is not asked for: no equations are solved on them
+    kept = np.ones(len(store.outer_targets), dtype=bool)
+    if store.key:
+        kept = independent_outer_rows(store, {number: one.basis for number, one in laid.items()}, prime)
+        slabs = sum(one.slabs for one in laid.values())
+        note = f"arrowhead over {' x '.join(store.key)}: {slabs} slabs in {len(laid)} parts, {kept.sum()} coupling rows"
+    return replace(
+        store,
+        parts=tuple(laid),
+        kept=kept,
+        smallest=min(one.smallest for one in laid.values()),
+        # exactly rounded, so that the order of the parts does not matter
+        mass=math.fsum(one.mass for one in laid.values()),
+        note=note,
+    )

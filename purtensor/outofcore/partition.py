@@ -114,12 +114,22 @@ def scatter(
     """
     codes, values = read_profiles(path, *bounds)
     kept = [codes[k] if own is None else own[codes[k]] for k, own in zip(columns, maps, strict=True)]
-    part = part_of[bucket_of([kept[k] for k in key], sizes)]
-    write_scattered(folder / f"{bounds[0]:015d}", kept, values, part, int(part_of[-1]) + 1)
+    write_scattered(folder / f"{bounds[0]:015d}", kept, values, key, sizes, part_of)
 
 
-def write_scattered(path: Path, codes: Sequence[IntArray], values: FloatArray, part: IntArray, parts: int) -> None:
-    """Write profiles into a file in the order of their parts, and beside it where each part's begin."""
+def write_scattered(
+    path: Path,
+    codes: Sequence[IntArray],
+    values: FloatArray,
+    key: Sequence[int],
+    sizes: Sequence[int],
+    part_of: IntArray,
+) -> None:
+    """Write profiles into a file in the order of their parts, and beside it where each part's begin.
+
+    `key` and `sizes` are as for `scatter`, `part_of` has the part of each bucket.
+    """
+    part, parts = part_of[bucket_of([codes[k] for k in key], sizes)], int(part_of[-1]) + 1
     # stable, so that the order within a part is that of the table
     order = np.argsort(part, kind="stable")
     # scattered files hold the whole table once more: narrow codes keep them small

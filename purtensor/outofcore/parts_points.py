@@ -6,6 +6,7 @@ there. Steps are written before it is known whether they are taken, with what th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,12 +15,14 @@ import numpy as np
 from purtensor._typing import FloatArray, IntArray
 from purtensor.kernels.ipf.log_domain_sweeps import gain_of_a_row
 from purtensor.kernels.ipf.steps import take_factors
+from purtensor.kernels.reductions import inner_product
 from purtensor.outofcore.checkpoint import PartsPoint
 from purtensor.outofcore.engine import Tally, add_tallies, map_reduce
 from purtensor.outofcore.passes import (
     START,
     Floor,
     Move,
+    divergence_pass,
     measure_pass,
     newton_pass,
     profiles_pass,
@@ -32,6 +35,75 @@ from purtensor.solving.hessian.factored import factorize
 from purtensor.solving.iterate import Budget, Record, Residual, Step, log_factors
 from purtensor.solving.stopping import EMPTIED, away_from_total
 from purtensor.tables.domain import Domain
+
+
+@dataclass(slots=True, eq=False)
+class StoredSpace:
+    """A problem cut into parts: see `purtensor.solving.spaces.space` for what each method returns."""
+
+    store: SlabStore
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        return self.store.total
+
+    @property
+    def constraints(self) -> int:
+        return len(self.store.scopes)
+
+    def residual(self, point: PartsPoint) -> Residual:
+        store, tally = self.store, point.tally
+        largest, l1 = tally.largest["inner"], np.array(tally.sums["l1"])
+        for k, rows in store.outer_blocks.items():
+            misses = np.abs(tally.sums["outer"][rows] - store.outer_targets[rows])
+            l1[k] = misses.sum()
+            # np.maximum passes on NaN, which Python's max may lose
+            largest = float(np.maximum(largest, misses.max(initial=0.0)))
+        return Residual(largest / store.total, float(l1.max()) / store.total)
+
+    def dual(self, point: PartsPoint) -> float:
+        store, sums = self.store, point.tally.sums
+        linear = sums["linear"] + inner_product(store.outer_targets, point.outer)
+        # the dual of distributions, both totals divided out (notes/duality.md, equation 3)
+        return float(linear / store.total - np.log(sums["mass"] / store.mass))
+
+    def mass(self, point: PartsPoint) -> float:
+        return float(point.tally.sums["mass"])
+
+    def has_emptied(self, point: PartsPoint, residual_l1: float) -> bool:
+        # negated in the pass, as tallies keep maxima
+        return -point.tally.largest["emptied"] <= EMPTIED * max(residual_l1, float(np.finfo(np.float64).epsneg))
+
+    def divergence(self, point: PartsPoint) -> float:
+        """Return the divergence of a point, scaled, from the reference, in nats."""
+        mass = self.mass(point)
+        if not 0.0 < mass < float("inf"):
+            return float("nan")
+        return max(0.0, self._sum_divergence(point) + self.store.nats_left_out)
+
+    def _sum_divergence(self, point: PartsPoint) -> float:
+        store, scale = self.store, self.total / self.mass(point)
+        terms: float = map_reduce(divergence_pass, math.fsum, store.parts, store, point.token, point.outer, scale)
+        return terms
+
+    def emptying_gain(self) -> float:
+        return self.store.nats_left_out
+
+    def first_chunk(self) -> int:
+        return 1
+
+    def refuse_bare_rows(self, tally: Tally, domain: Domain) -> None:
+        """Raise BareRowError where a row that couples the parts has a positive target and no profile."""
+        store = self.store
+        # where sums may underflow, only the logarithm distinguishes a tiny sum from none
+        logs = tally.logs.get("outer")
+        has = tally.sums["outer"] > 0 if logs is None else np.isfinite(logs)
+        refuse_bare_rows((store.outer_targets > 0) & ~has, store.outside, store.outer_codes, store.scopes, domain)
+
+    def _pass(self, task: Any, *arguments: Any) -> Tally:
+        tally: Tally = map_reduce(task, add_tallies, self.store.parts, self.store, *arguments)
+        return tally
 
 
 class Direction(NamedTuple):
@@ -57,21 +129,11 @@ class PartsTrial(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class PartsPoints:
+class PartsPoints(StoredSpace):
     """The points of a problem cut into parts: what is measured there, and the moves from one to another."""
 
-    store: SlabStore
-    options: dict[str, Any] = field(default_factory=dict)
     _profiles: IntArray | None = None
     _made: int = 0
-
-    @property
-    def total(self) -> float:
-        return self.store.total
-
-    @property
-    def constraints(self) -> int:
-        return len(self.store.scopes)
 
     @property
     def newton_note(self) -> str:
@@ -83,37 +145,11 @@ class PartsPoints:
         outer = np.zeros(len(store.outer_targets))
         if 0 in store.outside:
             outer[store.outer_blocks[0]] = store.start_shift
-        return self.at(START, outer)
+        return self.measure_at(START, outer)
 
-    def at(self, token: str, outer: FloatArray) -> PartsPoint:
+    def measure_at(self, token: str, outer: FloatArray) -> PartsPoint:
         """Return the point of a state that is written already, with what Newton's method needs there."""
         return PartsPoint(token, outer, self._pass(newton_pass, token, outer, None, token))
-
-    def refuse_bare_rows(self, point: PartsPoint, domain: Domain) -> None:
-        """Raise BareRowError where a row that couples the parts has a positive target and no profile."""
-        store, tally = self.store, point.tally
-        # where sums may underflow, only the logarithm distinguishes a tiny sum from none
-        has = np.isfinite(tally.logs["outer"]) if store.spans_the_range else tally.sums["outer"] > 0
-        refuse_bare_rows((store.outer_targets > 0) & ~has, store.outside, store.outer_codes, store.scopes, domain)
-
-    def residual(self, point: PartsPoint) -> Residual:
-        store, tally = self.store, point.tally
-        largest, l1 = tally.largest["inner"], np.array(tally.sums["l1"])
-        for k, rows in store.outer_blocks.items():
-            misses = np.abs(tally.sums["outer"][rows] - store.outer_targets[rows])
-            l1[k] = misses.sum()
-            # np.maximum passes on NaN, which Python's max may lose
-            largest = float(np.maximum(largest, misses.max(initial=0.0)))
-        return Residual(largest / store.total, float(l1.max()) / store.total)
-
-    def dual(self, point: PartsPoint) -> float:
-        store, sums = self.store, point.tally.sums
-        linear = sums["linear"] + float(store.outer_targets @ point.outer)
-        # the dual of distributions, both totals divided out (notes/duality.md, equation 3)
-        return float(linear / store.total - np.log(sums["mass"] / store.mass))
-
-    def mass(self, point: PartsPoint) -> float:
-        return float(point.tally.sums["mass"])
 
     def rebuild(self, point: PartsPoint, *, quickly: bool = False) -> tuple[PartsPoint, bool]:
         store, mass = self.store, self.mass(point)
@@ -205,20 +241,12 @@ class PartsPoints:
         slope = direction.outer_slope + tally.sums["slope"]
         return PartsTrial(slope, tally.sums["curvature"], tally.largest["change"], PartsPoint(new, outer, tally))
 
-    def has_emptied(self, point: PartsPoint, residual_l1: float) -> bool:
-        # negated in the pass, as tallies keep maxima
-        return -point.tally.largest["emptied"] <= EMPTIED * max(residual_l1, float(np.finfo(np.float64).epsneg))
-
     def _floor(self, share: float) -> Floor | None:
         if share == 0.0:
             return None
         if self._profiles is None:
             self._profiles = self._pass(profiles_pass).sums["profiles"]
         return Floor(share, self._profiles)
-
-    def _pass(self, task: Any, *arguments: Any) -> Tally:
-        tally: Tally = map_reduce(task, add_tallies, self.store.parts, self.store, *arguments)
-        return tally
 
     def _token(self, point: PartsPoint) -> str:
         """Return the name of a state to be written; runs of other options have other names."""

@@ -15,12 +15,11 @@ from purtensor.kernels.newton.certificate import unevenness
 from purtensor.kernels.newton.proof import UNIT
 from purtensor.outofcore.array_file import make_folder
 from purtensor.outofcore.checkpoint import PartsPoint, keep
-from purtensor.outofcore.engine import Tally, map_each, map_reduce
+from purtensor.outofcore.engine import Tally, map_each
 from purtensor.outofcore.parts_points import PartsPoints
 from purtensor.outofcore.passes import (
     Floor,
     certificate_pass,
-    divergence_pass,
 )
 from purtensor.outofcore.proof import StoredBasis, find_basis, prove_change, start_at
 from purtensor.outofcore.proof_passes import name_rows
@@ -67,7 +66,7 @@ class PartsSpace(PartsPoints):
     _basis: tuple[PartsPoint, StoredBasis | None] | None = None
 
     # --- what is proved of a point
-    def scaled(self, point: PartsPoint) -> tuple[PartsPoint, float]:
+    def scale_point(self, point: PartsPoint) -> tuple[PartsPoint, float]:
         return point, UNIT  # every pass scales the masses that it reads; on disk they stay as they are
 
     def first_change(self, point: PartsPoint, floor: float) -> PartsChange | None:
@@ -107,18 +106,10 @@ class PartsSpace(PartsPoints):
         basis = self._basis[1]
         return None if basis is None else prove_change(basis, change.token, self.total)
 
-    def divergence(self, point: PartsPoint) -> float:
-        """Return the divergence of a point, scaled, from the reference; a certificate has summed it on its way."""
-        mass = self.mass(point)
-        if not 0.0 < mass < float("inf"):
-            return float("nan")
+    def _sum_divergence(self, point: PartsPoint) -> float:
         if self._first is not None and self._first[0].token == point.token:
-            terms = float(self._first[1].sums["divergence"])
-        else:
-            terms = map_reduce(
-                divergence_pass, math.fsum, self.store.parts, self.store, point.token, point.outer, self.total / mass
-            )
-        return max(0.0, terms + self.store.nats_left_out)
+            return float(self._first[1].sums["divergence"])
+        return PartsPoints._sum_divergence(self, point)
 
     def proof(self, point: PartsPoint, *, at_last: bool = False) -> Certificate:
         """Return what can be proved of a point, kept with its witness; `at_last` with more effort."""
@@ -145,12 +136,6 @@ class PartsSpace(PartsPoints):
             shutil.rmtree(state, ignore_errors=True)
 
     # --- a run
-    def emptying_gain(self) -> float:
-        return self.store.nats_left_out
-
-    def first_chunk(self) -> int:
-        return 1
-
     def keep(self, state: State[PartsPoint]) -> None:
         # tries are counted within an iteration: its own number is part of their names
         self._made = 0

@@ -28,7 +28,9 @@ START = "start"
 
 def open_part(store: SlabStore, number: int, token: str, outer: FloatArray) -> tuple[Part, FloatArray]:
     """Return a part and the potentials of all its rows at a point."""
-    part = read_part(store.part(number), store.kept)
+    part = read_part(store, number)
+    if not store.inside:
+        return part, outer.copy()
     if token == START:
         potentials = np.zeros_like(part.targets)
         if 0 in store.inside:
@@ -176,7 +178,7 @@ def measure_pass(number: int, store: SlabStore, token: str, outer: FloatArray) -
 
 def profiles_pass(number: int, store: SlabStore) -> Tally:
     """Count the profiles of a part in each row that couples the parts."""
-    part = read_part(store.part(number), store.kept)
+    part = read_part(store, number)
     counts = [np.bincount(part.index[k], minlength=part.block(k).stop - part.block(k).start) for k in part.outside]
     return Tally({"profiles": np.concatenate(counts) if counts else np.empty(0, dtype=np.int64)})
 

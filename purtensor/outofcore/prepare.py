@@ -23,7 +23,7 @@ from purtensor.errors import (
 )
 from purtensor.outofcore.array_file import make_folder, write_packed
 from purtensor.outofcore.engine import PART_OPTION, map_each, map_reduce, profiles_per_part, workers
-from purtensor.outofcore.part_layout import Gathered, Recipe, describe_parts, gather_part
+from purtensor.outofcore.part_layout import Gathered, Recipe, add_parts, gather_part
 from purtensor.outofcore.partition import (
     add_census,
     exponent_of,
@@ -50,6 +50,9 @@ from purtensor.tables.grouping import smallest_unsigned
 from purtensor.tables.memory import readable, require_memory
 from purtensor.tables.store.table import StoredTable
 from purtensor.tables.store.write import store_table
+
+MOST_ROWS = 1 << 22
+"""Rows that the driver holds without slabs: a few dozen vectors of that length, and each part gives back one."""
 
 
 def slab_key(scopes: Sequence[tuple[str, ...]], rows: Sequence[int], sizes: dict[str, int]) -> tuple[str, ...]:
@@ -81,8 +84,12 @@ def slab_key(scopes: Sequence[tuple[str, ...]], rows: Sequence[int], sizes: dict
     return tuple(name for name in scope if name in best)
 
 
-def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], part_profiles: int | None) -> SlabStore:
+def slab_store_of(
+    reference: StoredTable, constraints: Sequence[Constraint], part_profiles: int | None, *, by_rows: bool = False
+) -> SlabStore:
     """Return the problem cut into parts on disk; made when it is not there yet.
+
+    With `by_rows` it needs no slabs: the parts are of any profiles, and all rows couple them.
 
     Raises
     ------
@@ -97,9 +104,11 @@ def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], par
     sizes = dict(zip(domain.attributes, domain.sizes, strict=True))
     rows = [most_rows(constraint, reference) for constraint in constraints]
     scopes = tuple(constraint.scope for constraint in constraints)
-    key = slab_key(scopes, rows, sizes)
+    if by_rows:
+        _require_few_rows(sum(rows))
+    key = () if by_rows else slab_key(scopes, rows, sizes)
     most = part_profiles or profiles_per_part()
-    folder = reference.workspace / problem_name(reference, constraints, most)
+    folder = reference.workspace / problem_name(reference, constraints, f"rows {most}" if by_rows else most)
     # written last: where it is, all parts are whole
     if (folder / "problem").exists():
         found = read_store(folder)
@@ -107,7 +116,7 @@ def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], par
             return found
     _require_room(reference, len(scopes), min(most, reference.profiles))
     # a constraint that contains the key has each of its rows in one slab
-    inside = [k for k, scope in enumerate(scopes) if set(key) <= set(scope)]
+    inside = [k for k, scope in enumerate(scopes) if key and set(key) <= set(scope)]
     settled = [c if k in inside or isinstance(c, Marginal) else c.in_memory() for k, c in enumerate(constraints)]
     check_stored_consistency(settled)
     with remove_on_error(folder):
@@ -118,6 +127,16 @@ def slab_store_of(reference: StoredTable, constraints: Sequence[Constraint], par
     for part in folder.glob("scattered*"):
         shutil.rmtree(part, ignore_errors=True)
     return store
+
+
+def _require_few_rows(rows: int) -> None:
+    if rows > MOST_ROWS:
+        raise TooLargeError(
+            f"these constraints may have {rows} rows, but L-BFGS on disk holds at most {MOST_ROWS} in memory; "
+            "use marginals that share a large attribute, which divides the problem into slabs",
+            8 * rows,
+            8 * MOST_ROWS,
+        )
 
 
 def _keep_target(folder: Path, k: int, constraint: Constraint) -> tuple[str, bool]:
@@ -168,7 +187,8 @@ def _cut(
     sources: tuple[tuple[str, bool], ...],
 ) -> SlabStore:
     domain = reference.domain
-    where = [domain.position(name) for name in key]
+    # without a key any division serves: by all attributes it is even
+    where = [domain.position(name) for name in key or domain.attributes]
     key_sizes = [domain.sizes[k] for k in where]
     census = map_reduce(take_census, add_census, reference.bounds, reference.path, where, key_sizes)
     if not census.positive:
@@ -187,93 +207,67 @@ def _cut(
         key_sizes,
         part_of,
     )
-    total = constraints[0].total
-    target_exponent = math.frexp(total)[1]
+    target_exponent = math.frexp(constraints[0].total)[1]
     scattered: list[Path | None] = []
-    outer: list[tuple[tuple[IntArray, ...], IntArray, FloatArray] | None] = []
+    outer: list[tuple[tuple[IntArray, ...], FloatArray]] = []
     for k, constraint in enumerate(constraints):
         is_own = isinstance(constraint, StoredMarginal) and constraint.table.path == reference.path
         # a target that is the reference's own marginal is summed in each part from the masses there
         scattered.append(None if k not in inside or is_own else folder / f"scattered_{k}")
-        outer.append(None)
         if isinstance(constraint, Marginal) and k not in inside:
             codes, targets = align_target(constraint, reference)
-            outer[k] = outer_rows(codes, targets, domain.select(constraint.scope).sizes, target_exponent)
+            if not key:  # no point has rows of target 0, whose profiles are left out
+                codes, targets = [code[targets > 0] for code in codes], targets[targets > 0]
+            outer.append(outer_rows(codes, targets, domain.select(constraint.scope).sizes, target_exponent))
         elif scattered[k] is not None:
             scatter_target(constraint, reference, folder / f"scattered_{k}", key, part_of)
-    recipe = Recipe(
+    store = SlabStore(
         folder,
-        domain.attributes,
-        domain.sizes,
+        reference.path,
         tuple(c.scope for c in constraints),
         key,
-        tuple(scattered),
-        tuple(one[1] if one else None for one in outer),
-        tuple(one[2] if one else None for one in outer),
+        tuple(inside),
+        tuple(k for k in range(len(constraints)) if k not in inside),
+        (),
+        (),
+        np.concatenate([np.empty(0), *(targets for _, targets in outer)]),
+        np.empty(0, dtype=bool),
+        tuple(codes for codes, _ in outer),
+        math.ldexp(constraints[0].total, -target_exponent),
+        math.nan,
         # a first guess of the scale, from a pass that is needed anyway; see below
         math.frexp(census.mass)[1],
         target_exponent,
-        next(primes()),
-        list_uncompared(constraints, inside, domain),
-        math.ldexp(total, -target_exponent),
+        "",
+        sources,
     )
+    compared = list_uncompared(constraints, inside, domain)
+    recipe = Recipe(store, domain.attributes, domain.sizes, tuple(scattered), next(primes()), compared)
     made = map_each(gather_part, range(int(part_of[-1]) + 1), recipe)
-    _refuse_faults(made, recipe, domain)
-    if any(one.laid is not None for one in made):
-        exponent = exponent_of((one.extent for one in made), recipe.reference_exponent)
-        # masses far below the total would lose digits at the first scale: all parts are made again
-        if exponent != recipe.reference_exponent:
-            recipe = replace(recipe, reference_exponent=exponent)
-            made = map_each(gather_part, range(int(part_of[-1]) + 1), recipe)
-    return _finish(reference, recipe, made, [one[0] for one in outer if one], inside, total, census.mass, sources)
-
-
-def _finish(
-    reference: StoredTable,
-    recipe: Recipe,
-    made: Sequence[Gathered],
-    outer_codes: Sequence[tuple[IntArray, ...]],
-    inside: Sequence[int],
-    total: float,
-    mass: float,
-    sources: tuple[tuple[str, bool], ...],
-) -> SlabStore:
+    _refuse_faults(made, store, domain)
     laid = {n: one.laid for n, one in enumerate(made) if one.laid is not None}
     if not laid:
         raise InfeasibleError("no distribution meets the constraints: targets of 0 exclude every profile")
-    outside = tuple(k for k in range(len(recipe.scopes)) if k not in inside)
-    targets = [targets for targets in recipe.outer_targets if targets is not None]
-    # exactly rounded, so that the order of the parts does not matter
-    kept_mass = math.fsum(one.mass for one in laid.values())
-    share = math.ldexp(kept_mass, recipe.reference_exponent) / mass
-    parts = describe_parts(recipe.folder, laid, recipe.scopes, recipe.key, inside, outside, outer_codes, recipe.prime)
-    return SlabStore(
-        **parts,
-        table=reference.path,
-        scopes=recipe.scopes,
-        key=recipe.key,
-        inside=tuple(inside),
-        outside=outside,
-        label_parts=tuple(n for n, one in enumerate(made) if one.stored),
-        outer_targets=np.concatenate(targets) if targets else np.empty(0),
-        outer_codes=tuple(outer_codes),
-        total=math.ldexp(total, -recipe.target_exponent),
-        mass=kept_mass,
-        nats_left_out=nats_left_out(max(0.0, 1.0 - share), share),
-        reference_exponent=recipe.reference_exponent,
-        target_exponent=recipe.target_exponent,
-        sources=sources,
-    )
+    exponent = exponent_of((one.extent for one in made), store.reference_exponent)
+    # masses far below the total would lose digits at the first scale: all parts are made again
+    if exponent != store.reference_exponent:
+        store = replace(store, reference_exponent=exponent)
+        made = map_each(gather_part, range(int(part_of[-1]) + 1), replace(recipe, store=store))
+        laid = {n: one.laid for n, one in enumerate(made) if one.laid is not None}
+    store = add_parts(store, laid, recipe.prime)
+    share = math.ldexp(store.mass, exponent) / census.mass
+    stored = tuple(n for n, one in enumerate(made) if one.stored)
+    return replace(store, label_parts=stored, nats_left_out=nats_left_out(max(0.0, 1.0 - share), share))
 
 
-def _refuse_faults(made: Sequence[Gathered], recipe: Recipe, domain: Domain) -> None:
+def _refuse_faults(made: Sequence[Gathered], store: SlabStore, domain: Domain) -> None:
     disagreements = [one.disagreement for one in made if one.disagreement is not None]
     if disagreements:
         # the largest over all parts: what is reported must not depend on the cut
         pair, codes, masses = max(disagreements, key=lambda found: abs(found[2][0] - found[2][1]))
-        shared = [name for name in recipe.scopes[pair[0]] if name in recipe.scopes[pair[1]]]
-        where = [f"({', '.join(recipe.scopes[k])})" for k in pair]
-        first, second = (math.ldexp(mass, recipe.target_exponent) for mass in masses)
+        shared = [name for name in store.scopes[pair[0]] if name in store.scopes[pair[1]]]
+        where = [f"({', '.join(store.scopes[k])})" for k in pair]
+        first, second = (math.ldexp(mass, store.target_exponent) for mass in masses)
         raise InconsistentTargetsError(
             f"{describe_profile(domain.select(shared), codes)!r} is {first!r} in {where[0]} but {second!r} in "
             f"{where[1]}"
@@ -284,4 +278,4 @@ def _refuse_faults(made: Sequence[Gathered], recipe: Recipe, domain: Domain) -> 
             raise InvalidTableError(f"profile ({profile}) is stored twice; sum its values")
         if one.bare is not None:
             k, codes = one.bare
-            raise BareRowError(domain, recipe.scopes[k], k, codes)
+            raise BareRowError(domain, store.scopes[k], k, codes)

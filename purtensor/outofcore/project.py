@@ -26,16 +26,14 @@ from purtensor.outofcore.face import (
 )
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.prepare import slab_store_of
-from purtensor.outofcore.result import SlabEvidence
 from purtensor.outofcore.rows_project import project_by_rows
-from purtensor.outofcore.saved_results import constraints_of, keep_result
+from purtensor.outofcore.saved_results import conclude, constraints_of
 from purtensor.outofcore.slab_store import SlabStore, read_store
 from purtensor.outofcore.targets import BareRowError, Constraint, open_problem
 from purtensor.outofcore.warm_start import begin_from
 from purtensor.outofcore.workspace import lock_question
 from purtensor.projection.deliver import deliver
 from purtensor.projection.evidence import ChunkedEvidence
-from purtensor.projection.labels import trace_of
 from purtensor.projection.lazy_verdict import FaceVerdict, LazyVerdict
 from purtensor.projection.options import check_telling, iterations_of, refuse_log_ratio, stopping_of
 from purtensor.projection.progress import progress_callback
@@ -102,7 +100,7 @@ def project_stored(
         try:
             if isinstance(solver, LBFGS):
                 with progress_callback(progress, callback, stopping.residual) as report:
-                    found: Projection[Any] = project_by_rows(stored, flat, solver, stopping, start, report)
+                    found = project_by_rows(stored, flat, solver, stopping, start, part_profiles, report)
             else:
                 options = _options(solver, len(flat), stopping, certificate)
                 store = slab_store_of(stored, flat, part_profiles)
@@ -111,9 +109,11 @@ def project_stored(
         # found while the table is cut, before there is anything to diagnose
         except BareRowError as bare:
             raise InfeasibleError(str(bare), refute_by_row(stored, flat, bare)) from None
+        answer: Projection[Any] = found
         if reference is not stored:
-            found = replace(found, reference=reference, table=None, evidence=ChunkedEvidence(found, reference))
-        return deliver(found, on_failure)
+            chunked: Any = {"reference": reference, "table": None, "evidence": ChunkedEvidence(found, reference)}
+            answer = replace(found, **chunked)
+        return deliver(answer, on_failure)
 
 
 def _begin(
@@ -244,39 +244,14 @@ def _carry_on(
         # `before`: iterations and seconds that a run on a face has spent on the whole problem count as well
         outcome = solve(_stage(space, state), stopping, verdict, report, before)
     # the verdict holds the space of the face, where the run went on there
-    ending, point, space = outcome.termination, outcome.iterate, verdict.space
-    proof, divergence = UNPROVED, float("nan")
-    if ending is not Termination.NOT_FINITE:
-        # after Ctrl-C no proof is begun: it takes several passes
-        if space.options["certificate"] and not outcome.hurried:
-            proof = space.proof(point, at_last=True)
-        divergence = space.divergence(point)
-    evidence = SlabEvidence(
-        reference=reference,
-        path=root.folder,
-        store=space.store,
-        token=point.token,
-        outer=point.outer,
-        trace=trace_of(outcome.lines, proof.bound, space.store.nats_left_out),
+    space, proof = verdict.space, UNPROVED
+    # after Ctrl-C no proof is begun: it takes several passes
+    if outcome.termination is not Termination.NOT_FINITE and space.options["certificate"] and not outcome.hurried:
+        proof = space.proof(outcome.iterate, at_last=True)
+    notes = notes_of(root, space.store, space.options)
+    return conclude(
+        root, space, outcome, outcome.iterate, proof, notes, reference, constraints, verdict.lazily.diagnosis
     )
-    result = Projection(
-        termination=ending,
-        certified=proof.certified,
-        residual=outcome.residual.largest,
-        residual_l1=outcome.residual.l1,
-        divergence=divergence,
-        bound=proof.bound,
-        tv_bound=proof.tv_bound,
-        iterations=outcome.iterations,
-        seconds=outcome.seconds,
-        notes=notes_of(root, space.store, space.options),
-        reference=reference,
-        constraints=constraints,
-        diagnosis=verdict.lazily.diagnosis,
-        evidence=evidence,
-    )
-    keep_result(result, evidence)
-    return result
 
 
 def _stage(space: PartsSpace, state: State[PartsPoint]) -> Stage[PartsPoint]:

@@ -27,6 +27,7 @@ from purtensor.outofcore.check_certificate import (
 )
 from purtensor.outofcore.engine import map_each, map_reduce
 from purtensor.outofcore.part import Part, codes_of_rows, read_labels, read_part
+from purtensor.outofcore.restrict import outer_weights
 from purtensor.outofcore.slab_store import SlabStore
 from purtensor.outofcore.targets import BareRowError
 from purtensor.tables.coded import sparse_table
@@ -54,7 +55,7 @@ class Step:
         """Yield every part, the codes of its profiles, and the weights of its rows."""
         for number in self.store.parts:
             codes, count, _ = read_labels(self.store, number)
-            part = read_part(self.store.part(number), self.store.kept)
+            part = read_part(self.store, number)
             yield part, [code[:count] for code in codes], read_packed(self.folder / f"{number:06d}").arrays["weights"]
 
     def chunks(self) -> Iterator[tuple[Table, ...]]:
@@ -133,15 +134,8 @@ def refute_everywhere(store: SlabStore, domain: Domain, steps: Sequence[Step], l
         terms = (*terms, (times, step.folder)) if times else terms
     folder = store.folder / "verdict" / "combined"
     kept = add_weights(map_each(keep_sum, store.parts, store, terms, folder))
-    proven = add_outer_rows(store, _outer_weights(store, folder), kept)
+    proven = add_outer_rows(store, outer_weights(store, folder), kept)
     return Step(domain, folder, proven) if proven.infeasible else None
-
-
-def _outer_weights(store: SlabStore, folder: Path) -> IntArray:
-    number = store.parts[0]
-    part = read_part(store.part(number), store.kept)
-    weights: IntArray = read_packed(folder / f"{number:06d}").arrays["weights"]
-    return weights[part.outer_rows()]
 
 
 def _sum_weights(number: int, terms: Terms) -> IntArray:
@@ -152,7 +146,7 @@ def _sum_weights(number: int, terms: Terms) -> IntArray:
 
 def lacking_pass(number: int, store: SlabStore, terms: Terms, folder: Path) -> int:
     """Return how often the weights of a step are to be added to others, so that these hold on what the step emptied."""
-    part = read_part(store.part(number), store.kept)
+    part = read_part(store, number)
     costs = spread_whole(part.index, part.offsets, _sum_weights(number, terms))
     base = read_packed(folder / f"{number:06d}").arrays["costs"]
     # only profiles that this step emptied can be mended by it; others are left to earlier steps
@@ -163,7 +157,7 @@ def lacking_pass(number: int, store: SlabStore, terms: Terms, folder: Path) -> i
 
 def keep_sum(number: int, store: SlabStore, terms: Terms, folder: Path) -> Weighed:
     """Write the sum of kept weights and what C^T t it has on a part; return its sums over the part's own rows."""
-    part = read_part(store.part(number), store.kept)
+    part = read_part(store, number)
     weights = _sum_weights(number, terms)
     costs = spread_whole(part.index, part.offsets, weights)
     write_packed(folder / f"{number:06d}", {"weights": weights, "costs": costs})
@@ -172,7 +166,7 @@ def keep_sum(number: int, store: SlabStore, terms: Terms, folder: Path) -> Weigh
 
 def keep_bare(number: int, store: SlabStore, domain: Domain, bare: BareRowError, folder: Path) -> None:
     """Write -1 on the row that has a target and no profile any more, 0 on all others."""
-    part = read_part(store.part(number), store.kept)
+    part = read_part(store, number)
     rows = codes_of_rows(store, domain, part, read_labels(store, number)[0], bare.constraint)
     weights: IntArray = np.zeros(len(part.targets), dtype=np.int64)
     found = np.all([own == code for own, code in zip(rows, bare.codes, strict=True)], axis=0)

@@ -22,7 +22,7 @@ from purtensor.outofcore.array_file import read_packed, write_packed
 from purtensor.outofcore.check_certificate import LARGEST
 from purtensor.outofcore.engine import map_each
 from purtensor.outofcore.part import Part, codes_of_rows, read_labels, read_part, write_labels
-from purtensor.outofcore.part_layout import Laid, describe_parts, lay_out
+from purtensor.outofcore.part_layout import Laid, add_parts, lay_out
 from purtensor.outofcore.partition import nats_left_out
 from purtensor.outofcore.slab_store import SlabStore, read_store, write_store
 from purtensor.outofcore.targets import BareRowError
@@ -41,8 +41,8 @@ class Restricted:
         Its layout; None where a row lost its last profile.
     left_out
         The mass of the reference that is not, as scaled.
-    value, outer
-        b.t of the part's own rows, and of those that couple the parts, exactly.
+    value
+        b.t of the part's own rows, exactly.
     least, largest
         The least positive C^T t of the profiles that are not, and the largest absolute weight.
     bare
@@ -52,7 +52,6 @@ class Restricted:
     laid: Laid | None = None
     left_out: float = 0.0
     value: Fraction = Fraction(0)
-    outer: Fraction = Fraction(0)
     least: int = 1
     largest: int = 0
     bare: tuple[int, tuple[int, ...]] | None = None
@@ -96,22 +95,20 @@ def _make(store: SlabStore, domain: Domain, proof: Path, folder: Path) -> SlabSt
             raise BareRowError(domain, store.scopes[k], k, codes)
     laid = {number: one.laid for number, one in made.items() if one.laid is not None}
     # parts without profiles keep their labels, since the table is written with all of its profiles
-    empty = [number for number in store.label_parts if number not in laid]
+    empty = [number for number in store.label_parts if number not in made]
     left_out = sum(map_each(copy_labels, empty, store, folder)) + math.fsum(one.left_out for one in made.values())
-    mass = math.fsum(one.mass for one in laid.values())
-    whole = mass + left_out
+    # fewer profiles may make more coupling rows dependent
+    face = add_parts(replace(store, folder=folder), laid, prime)
+    whole = face.mass + left_out
     # in fractions: 0 here means exactly empty, and costs the bound nothing
-    value = abs(sum((one.value for one in made.values()), made[store.parts[0]].outer))
+    outer = sum(exact_terms(store.outer_targets, outer_weights(store, proof)), Fraction(0))
+    value = abs(sum((one.value for one in made.values()), outer))
     largest = max(one.largest for one in made.values())
     # what the constraints leave of b.t, and what profiles that earlier proofs emptied may take off it
     doubtful = float(value / min(one.least for one in made.values())) + len(store.scopes) * largest * store.face_mass
-    # fewer profiles may make more coupling rows dependent
-    parts = describe_parts(folder, laid, store.scopes, store.key, store.inside, store.outside, store.outer_codes, prime)
     return replace(
-        store,
-        **parts,
-        mass=mass,
-        nats_left_out=nats_left_out(left_out / whole, mass / whole),
+        face,
+        nats_left_out=nats_left_out(left_out / whole, face.mass / whole),
         proofs=store.proofs + 1,
         face_mass=store.face_mass + doubtful * UPWARD,
         apart=False,
@@ -120,7 +117,7 @@ def _make(store: SlabStore, domain: Domain, proof: Path, folder: Path) -> SlabSt
 
 def restrict_part(number: int, store: SlabStore, domain: Domain, proof: Path, folder: Path, prime: int) -> Restricted:
     """Write what a proof leaves of a part, its labels, and the weights of all proofs so far."""
-    part = read_part(store.part(number), store.kept)
+    part = read_part(store, number)
     codes, count, left_out = read_labels(store, number)
     held = read_packed(proof / f"{number:06d}").arrays
     empty = held["costs"] > 0
@@ -144,17 +141,21 @@ def restrict_part(number: int, store: SlabStore, domain: Domain, proof: Path, fo
     for k, index in enumerate(part.index):
         touched[part.block(k)][np.unique(index[empty])] = True
     write_packed(folder / "proof" / f"{number:06d}", {"weights": weights, "touched": touched})
-    outer = np.zeros(len(part.targets), dtype=bool)
-    outer[part.outer_rows()] = True
-    own = held["weights"]
+    own, outer = held["weights"], part.outer_rows()
     return Restricted(
         laid,
         _sum_scaled(store, left_out),
-        sum(exact_terms(part.targets[~outer], own[~outer]), Fraction(0)),
-        sum(exact_terms(store.outer_targets, own[outer]), Fraction(0)),
+        sum(exact_terms(np.delete(part.targets, outer), np.delete(own, outer)), Fraction(0)),
         int(held["costs"][empty].min(initial=LARGEST)),
         int(np.abs(own).max(initial=0)),
     )
+
+
+def outer_weights(store: SlabStore, folder: Path) -> IntArray:
+    """Return the weights of the rows that couple the parts, which are kept with each part."""
+    number = store.parts[0]
+    weights: IntArray = read_packed(folder / f"{number:06d}").arrays["weights"]
+    return weights[read_part(store, number).outer_rows()]
 
 
 def copy_labels(number: int, store: SlabStore, folder: Path) -> float:

@@ -11,12 +11,13 @@ import numpy as np
 import xarray as xr
 
 from purtensor._typing import FloatArray, IntArray, Table
-from purtensor.errors import StoreError
+from purtensor.errors import InvalidOptionError, StoreError
 from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.part import Part, codes_of_rows, read_labels
 from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.restrict import earlier_weights
 from purtensor.outofcore.slab_store import SlabStore
+from purtensor.projection.result import Projection
 from purtensor.tables.coded import read_codes, sparse_table
 from purtensor.tables.domain import Domain
 from purtensor.tables.store.format import read_profiles
@@ -64,16 +65,6 @@ class SlabEvidence:
             return open_table(place)
         return write_pieces(place, self.reference.domain, self._pieces())
 
-    @property
-    def scopes(self) -> tuple[tuple[str, ...], ...]:
-        """The scopes of the constraints."""
-        return self.store.scopes
-
-    @property
-    def everywhere(self) -> tuple[int, ...]:
-        """The constraints of which every piece has all rows."""
-        return self.store.outside
-
     def chunks(self) -> Iterator[Table]:
         """Yield the projection part by part as sparse tables, slabs whole, without writing it."""
         for codes, values in self._pieces():
@@ -95,29 +86,29 @@ class SlabEvidence:
     def potentials(self) -> tuple[Table, ...]:
         """All potentials, read into memory: a table for each constraint, natural logarithms."""
         coupling = self.coupling_potentials
-        inside = [k for k in range(len(self.scopes)) if k not in self.store.outside]
+        inside = [k for k in range(len(self.store.scopes)) if k not in self.store.outside]
         chunks = list(self.potential_chunks()) if inside else []
         domain = self.reference.domain
-        found = {k: _join(domain.select(self.scopes[k]), [tables[k] for tables in chunks]) for k in inside}
+        found = {k: _join(domain.select(self.store.scopes[k]), [tables[k] for tables in chunks]) for k in inside}
         found.update(zip(self.store.outside, coupling, strict=True))
-        return tuple(found[k] for k in range(len(self.scopes)))
+        return tuple(found[k] for k in range(len(self.store.scopes)))
 
     @property
     def independent_rows(self) -> tuple[Table, ...] | None:
         """True on the rows onto whose targets the bound is proved; read into memory, None where the run named none."""
-        found: list[list[Table]] = [[] for _ in self.scopes]
+        found: list[list[Table]] = [[] for _ in self.store.scopes]
         for piece in self.pieces(self.table):
             for k, rows in enumerate(piece.rows):
                 # each part has all rows that couple the parts
                 if len(rows.codes[0]) and not (k in self.store.outside and found[k]):
                     if rows.named is None:
                         return None
-                    domain = self.reference.domain.select(self.scopes[k])
+                    domain = self.reference.domain.select(self.store.scopes[k])
                     named: Any = rows.named  # a table of marks, not of masses
                     found[k].append(sparse_table(domain, rows.codes, named, name="independent"))
         return tuple(
             _join(self.reference.domain.select(scope), tables, "independent")
-            for scope, tables in zip(self.scopes, found, strict=True)
+            for scope, tables in zip(self.store.scopes, found, strict=True)
         )
 
     def potential_chunks(self) -> Iterator[tuple[Table, ...]]:
@@ -135,7 +126,7 @@ class SlabEvidence:
         """
         begin = 0
         for number in self.store.label_parts:
-            codes, count, left_out = read_labels(self.store, number)
+            codes, _, left_out = read_labels(self.store, number)
             read, masses = read_profiles(table.path, begin, begin + len(codes[0]))
             # labels are compared, or a table of another run would be verified by this one's potentials
             if any(not np.array_equal(own, other) for own, other in zip(codes, read, strict=True)):
@@ -143,7 +134,7 @@ class SlabEvidence:
             # the table was written part by part, in the order of their labels
             begin += len(codes[0])
             reference, rows = left_out, [_no_rows(len(scope)) for scope in self.store.scopes]
-            if count:
+            if number in self.store.parts:
                 part, potentials = open_part(self.store, number, self.token, self.outer)
                 reference = np.concatenate([np.ldexp(part.reference, self.store.reference_exponent), left_out])
                 rows = self._rows(number, part, potentials, codes)
@@ -180,6 +171,19 @@ class SlabEvidence:
                 part, potentials = open_part(self.store, number, self.token, self.outer)
                 values[:count] = np.ldexp(part.masses(potentials), self.store.target_exponent)
             yield codes, values
+
+
+def evidence_of(result: Projection[StoredTable]) -> SlabEvidence:
+    """Return the numbers of a projection on disk.
+
+    Raises
+    ------
+    InvalidOptionError
+        Its numbers are elsewhere.
+    """
+    if not isinstance(result.evidence, SlabEvidence):
+        raise InvalidOptionError(f"result must be a Projection of a stored table, got one of {type(result.evidence)}")
+    return result.evidence
 
 
 def _join(domain: Domain, tables: list[Table], name: str = "potential") -> Table:

@@ -1,37 +1,26 @@
-"""The space of problems whose rows the driver holds: every sum over profiles is a map and reduce over chunks.
+"""The space of problems whose rows the driver holds: parts of any profiles, all rows couple them.
 
 It needs no slabs. One iteration of L-BFGS is one pass for each step that is tried: the pass that evaluates a step also
-measures the point at its end.
+measures the point at its end. Potentials are all with the driver, so no pass writes anything.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from purtensor._typing import FloatArray, IntArray
-from purtensor.kernels.divergence import divergence_sum
-from purtensor.kernels.ipf.steps import measure, rebuild_masses
+from purtensor._typing import FloatArray
 from purtensor.kernels.newton.line_search import curvature, largest_absolute
-from purtensor.kernels.reductions import inner_product, spread
-from purtensor.outofcore.engine import Tally, add_tallies, map_reduce
-from purtensor.outofcore.rows_problem import Chunk, RowProblem
-from purtensor.solving.iterate import Residual
+from purtensor.kernels.reductions import spread
+from purtensor.outofcore.checkpoint import PartsPoint
+from purtensor.outofcore.engine import Tally
+from purtensor.outofcore.parts_points import StoredSpace
+from purtensor.outofcore.passes import START, measure_pass, open_masses
+from purtensor.outofcore.slab_store import SlabStore
 from purtensor.solving.run_state import State
 from purtensor.solving.spaces.space import Direction
-from purtensor.solving.stopping import has_emptied
-
-
-@dataclass(slots=True, eq=False)
-class RowsPoint:
-    """Potentials at which the masses have the targets' total, and what they miss: the gradient of the dual."""
-
-    potentials: FloatArray
-    miss: FloatArray
-    memory: object = None
 
 
 class RowsTrial(NamedTuple):
@@ -44,165 +33,81 @@ class RowsTrial(NamedTuple):
     reached: FloatArray
     found: Tally
 
-    def point(self) -> RowsPoint:
+    def point(self) -> PartsPoint:
         """Return the point."""
         return self.space.make_point(self.reached, self.found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RowsSpace:
+@dataclass(slots=True, eq=False)
+class RowsSpace(StoredSpace):
     """A problem by its rows, as algorithms see it: see `purtensor.solving.spaces.space` for what methods return."""
-
-    problem: RowProblem
-
-    @property
-    def total(self) -> float:
-        return self.problem.total
-
-    @property
-    def constraints(self) -> int:
-        return len(self.problem.scopes)
 
     @property
     def targets(self) -> FloatArray:
-        return self.problem.targets
+        return self.store.outer_targets
 
     @property
     def first_rows(self) -> slice:
-        return self.problem.block(0)
+        return self.store.outer_blocks[0]
 
-    def start(self) -> RowsPoint:
-        return self.at(np.zeros(len(self.targets)))
+    def start(self) -> PartsPoint:
+        return self.at(np.zeros_like(self.targets))
 
-    def at(self, potentials: FloatArray) -> RowsPoint:
-        return self.make_point(potentials, self.sums(potentials))
+    def at(self, potentials: FloatArray) -> PartsPoint:
+        return self.make_point(potentials, self.measure(potentials))
 
-    def sums(self, potentials: FloatArray) -> Tally:
-        """Return the sums of the rows at these potentials, and the mass; of the reference, as scaled, at zeros."""
+    def measure(self, potentials: FloatArray) -> Tally:
+        """Return the sums of the rows at these potentials, and the mass."""
         return self._pass(sums_pass, potentials)
 
-    def make_point(self, potentials: FloatArray, found: Tally) -> RowsPoint:
+    def make_point(self, potentials: FloatArray, found: Tally) -> PartsPoint:
         """Return the point at these potentials, as `at` does, where the sums there are known."""
         ratio = self.total / found.sums["mass"]
         moved = potentials.copy()
         # a shift of all rows of one constraint scales the masses to the total: no pass over the disk
         moved[self.first_rows] += np.log(ratio)
-        return RowsPoint(moved, self.targets - ratio * found.sums["rows"])
+        # no row is a part's own: none has a miss there
+        own = {"linear": 0.0, "l1": np.zeros(self.constraints)}
+        sums = {"outer": ratio * found.sums["outer"], "mass": self.total, **own}
+        return PartsPoint(START, moved, Tally(sums, {"inner": 0.0}))
 
-    def miss(self, point: RowsPoint) -> FloatArray:
-        return point.miss
+    def miss(self, point: PartsPoint) -> FloatArray:
+        missed: FloatArray = self.targets - point.tally.sums["outer"]
+        return missed
 
-    def residual(self, point: RowsPoint) -> Residual:
-        misses = np.abs(point.miss)
-        l1 = [float(misses[self.problem.block(k)].sum()) for k in range(self.constraints)]
-        return Residual(float(misses.max()) / self.total, max(l1) / self.total)
-
-    def dual(self, point: RowsPoint) -> float:
-        # masses have the targets' total at every point, so the log of the mass is a constant
-        linear = inner_product(self.targets, point.potentials) / self.total
-        return float(linear - np.log(self.total / self.problem.mass))
-
-    def mass(self, point: RowsPoint) -> float:
-        return self.total
-
-    def rebuild(self, point: RowsPoint, *, quickly: bool = False) -> tuple[RowsPoint, bool]:
+    def rebuild(self, point: PartsPoint, *, quickly: bool = False) -> tuple[PartsPoint, bool]:
         # points are made anew from their potentials in each pass: there are no factors to take up
         return point, False
 
-    def try_step(self, point: RowsPoint, direction: Direction, step: float) -> RowsTrial:
-        reached = point.potentials + step * direction.potentials
+    def try_step(self, point: PartsPoint, direction: Direction, step: float) -> RowsTrial:
+        reached = point.outer + step * direction.potentials
         # the sums at the end of the step come along: if it is taken, no further pass is needed
-        found = self._pass(step_pass, point.potentials, direction.potentials, step, reached)
+        found = self._pass(step_pass, point.outer, direction.potentials, step, reached)
         loss, largest = found.sums["loss"], found.largest["change"]
         return RowsTrial(direction.slope, loss, largest, self, reached, found)
 
-    def has_emptied(self, point: RowsPoint, residual_l1: float) -> bool:
-        totals = self.total, self.problem.mass
-        return bool(map_reduce(check_emptied_pass, any, *self._chunks, point.potentials, totals, residual_l1))
+    def has_emptied(self, point: PartsPoint, residual_l1: float) -> bool:
+        measured = PartsPoint(START, point.outer, self._pass(measure_pass, START, point.outer))
+        return StoredSpace.has_emptied(self, measured, residual_l1)
 
-    def divergence(self, point: RowsPoint) -> float:
-        """Return the divergence of a point from the reference, in nats."""
-        totals = self.total, self.problem.mass
-        found = self._pass(divergence_pass, point.potentials, totals)
-        return max(0.0, float(found.sums["divergence"]) + self.problem.nats_left_out)
-
-    def emptying_gain(self) -> float:
-        return self.problem.nats_left_out
-
-    def first_chunk(self) -> int:
-        return 1
-
-    def keep(self, state: State[RowsPoint]) -> None:
+    def keep(self, state: State[PartsPoint]) -> None:
         """Do nothing: such a run has no checkpoint."""
 
-    @property
-    def _chunks(self) -> tuple[Any, ...]:
-        return self.problem.chunks, self.problem.folder / "chunks", self.problem.offsets
 
-    def _pass(self, task: Any, *arguments: Any) -> Tally:
-        tally: Tally = map_reduce(task, add_tallies, *self._chunks, *arguments)
-        return tally
-
-
-def masses_on(folder: Path, number: int, offsets: IntArray, potentials: FloatArray) -> tuple[Chunk, FloatArray]:
-    """Return a chunk and reference * exp(C^T potentials) on it."""
-    chunk = Chunk.read(folder, number)
-    return chunk, _masses(chunk, offsets, potentials)
-
-
-def _masses(chunk: Chunk, offsets: IntArray, potentials: FloatArray) -> FloatArray:
-    masses = np.empty_like(chunk.reference)
-    rebuild_masses(chunk.reference, chunk.index, offsets, potentials, masses)
-    return masses
-
-
-def _sums(chunk: Chunk, offsets: IntArray, masses: FloatArray) -> dict[str, Any]:
-    # one vector of all rows a chunk: what MOST_ROWS bounds
-    sums = np.zeros(int(offsets[-1]))
-    measure(masses, chunk.index, offsets, np.zeros_like(sums), sums)
-    return {"rows": sums, "mass": float(masses.sum())}
-
-
-def sums_pass(number: int, folder: Path, offsets: IntArray, potentials: FloatArray) -> Tally:
-    """Return the marginals of a chunk, and its mass."""
-    chunk, masses = masses_on(folder, number, offsets, potentials)
-    return Tally(_sums(chunk, offsets, masses))
+def sums_pass(number: int, store: SlabStore, potentials: FloatArray) -> Tally:
+    """Return the marginals of a part, and its mass."""
+    part, _, masses = open_masses(store, number, START, potentials)
+    return Tally({"outer": part.sums(masses), "mass": float(masses.sum())})
 
 
 def step_pass(
-    number: int,
-    folder: Path,
-    offsets: IntArray,
-    potentials: FloatArray,
-    direction: FloatArray,
-    step: float,
-    reached: FloatArray,
+    number: int, store: SlabStore, potentials: FloatArray, direction: FloatArray, step: float, reached: FloatArray
 ) -> Tally:
-    """Return what the dual loses on a chunk along a step, the largest change, and the sums where the step ends."""
-    chunk, masses = masses_on(folder, number, offsets, potentials)
+    """Return what the dual loses on a part along a step, the largest change, and the sums where the step ends."""
+    part, _, masses = open_masses(store, number, START, potentials)
     change = np.empty_like(masses)
-    spread(chunk.index, offsets, direction, change)
+    spread(part.index, part.offsets, direction, change)
     # what the dual loses against its slope, in terms that are never negative (notes/duality.md, equation 4)
     loss, largest = curvature(masses, change, step), largest_absolute(change)
-    return Tally({"loss": loss, **_sums(chunk, offsets, _masses(chunk, offsets, reached))}, {"change": largest})
-
-
-def check_emptied_pass(
-    number: int,
-    folder: Path,
-    offsets: IntArray,
-    potentials: FloatArray,
-    totals: tuple[float, float],
-    residual_l1: float,
-) -> bool:
-    """Return whether a chunk has profiles that are all but empty."""
-    chunk, masses = masses_on(folder, number, offsets, potentials)
-    return has_emptied(masses, chunk.reference, totals, residual_l1)
-
-
-def divergence_pass(
-    number: int, folder: Path, offsets: IntArray, potentials: FloatArray, totals: tuple[float, float]
-) -> Tally:
-    """Return the share of a chunk in the divergence from the reference."""
-    chunk, masses = masses_on(folder, number, offsets, potentials)
-    return Tally({"divergence": divergence_sum(masses, chunk.reference, *totals)})
+    masses = part.masses(reached)
+    return Tally({"loss": loss, "outer": part.sums(masses), "mass": float(masses.sum())}, {"change": largest})

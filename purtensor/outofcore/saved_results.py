@@ -12,13 +12,20 @@ import numpy as np
 import xarray as xr
 
 from purtensor.constraints.marginals import Marginal, StoredMarginal
-from purtensor.errors import InvalidOptionError, StoreError
+from purtensor.errors import StoreError
+from purtensor.feasibility.diagnosis import Diagnosis
 from purtensor.outofcore.array_file import make_folder, read_own, write_packed
+from purtensor.outofcore.checkpoint import PartsPoint
 from purtensor.outofcore.face import face_named
+from purtensor.outofcore.parts_points import StoredSpace
 from purtensor.outofcore.passes import START
-from purtensor.outofcore.result import SlabEvidence, table_place
+from purtensor.outofcore.result import SlabEvidence, evidence_of, table_place
 from purtensor.outofcore.slab_store import SlabStore, read_store
+from purtensor.outofcore.targets import Constraint
+from purtensor.projection.labels import trace_of
 from purtensor.projection.result import Projection
+from purtensor.solving.certificate import Certificate
+from purtensor.solving.loop import Run
 from purtensor.solving.termination import Termination
 from purtensor.tables.io.atomic import begun_beside, give_up, is_there, move_into
 from purtensor.tables.store.table import StoredTable, open_table
@@ -41,6 +48,41 @@ def keep_result(result: Projection[StoredTable], evidence: SlabEvidence) -> None
         "trace": {str(name): dict(own.attrs) for name, own in result.trace.data_vars.items()},
     }
     write_packed(evidence.path / "result", arrays, facts)
+
+
+def conclude(
+    root: SlabStore,
+    space: StoredSpace,
+    outcome: Run[PartsPoint],
+    point: PartsPoint,
+    proof: Certificate,
+    notes: tuple[str, ...],
+    reference: StoredTable,
+    constraints: tuple[Constraint, ...],
+    diagnosis: Diagnosis[StoredTable] | None,
+) -> Projection[StoredTable]:
+    """Return the result of a run on a problem, `root`, that ended at a point of a space; it is kept in its folder."""
+    store = space.store
+    trace = trace_of(outcome.lines, proof.bound, store.nats_left_out)
+    evidence = SlabEvidence(reference, root.folder, store, point.token, point.outer, trace)
+    result = Projection(
+        termination=outcome.termination,
+        certified=proof.certified,
+        residual=outcome.residual.largest,
+        residual_l1=outcome.residual.l1,
+        divergence=float("nan") if outcome.termination is Termination.NOT_FINITE else space.divergence(point),
+        bound=proof.bound,
+        tv_bound=proof.tv_bound,
+        iterations=outcome.iterations,
+        seconds=outcome.seconds,
+        notes=notes,
+        reference=reference,
+        constraints=constraints,
+        diagnosis=diagnosis,
+        evidence=evidence,
+    )
+    keep_result(result, evidence)
+    return result
 
 
 def load_stored(path: str | os.PathLike[str]) -> Projection[StoredTable]:
@@ -76,9 +118,9 @@ def load_stored(path: str | os.PathLike[str]) -> Projection[StoredTable]:
         raise StoreError(f"{folder / 'result'} has no valid ending of a run: {error}") from error
 
 
-def constraints_of(store: SlabStore) -> tuple[Marginal | StoredMarginal, ...]:
+def constraints_of(store: SlabStore) -> tuple[Constraint, ...]:
     """Return the constraints of a run: those that came in memory lie beside its slabs."""
-    found: list[Marginal | StoredMarginal] = []
+    found: list[Constraint] = []
     for k, (scope, (place, in_memory)) in enumerate(zip(store.scopes, store.sources, strict=True)):
         if in_memory:
             found.append(Marginal(open_table(store.folder / "targets" / f"{k}.zarr").to_table()))
@@ -94,18 +136,10 @@ def save_stored(result: Projection[StoredTable], path: str | os.PathLike[str]) -
 
     Raises
     ------
-    InvalidOptionError
-        A projection by L-BFGS: no run can continue from it, and its table is saved by itself.
     StoreError
         The folder exists already, the disk is full, or another run has taken the place of this one.
     """
-    evidence = result.evidence
-    if not isinstance(evidence, SlabEvidence):
-        raise InvalidOptionError(
-            "a projection by L-BFGS on disk cannot be saved completely: save its table, save(result.table, "
-            "'new.zarr'), "
-            "or, if it fits into memory, save(result.table.to_table(), 'new.nc')"
-        )
+    evidence = evidence_of(result)
     target = Path(path)
     if is_there(target):
         raise StoreError(f"{target} already exists: give a new folder, or remove it first")
@@ -136,8 +170,8 @@ def _list_needed(result: SlabEvidence) -> Sequence[Path]:
     store = result.store
     state = store.state(result.token, 0).parent
     table = table_place(store, result.token)
-    # one of both suffices for the masses; START is the reference itself, and has no state
-    if not table.exists() and result.token != START and not state.exists():
+    # one of both suffices for the masses; START is the reference itself, and has no state, as parts without own rows
+    if not table.exists() and result.token != START and store.inside and not state.exists():
         raise StoreError(f"{result.path} now has another run: save a result before the next run of its problem")
     of_run = [result.path / name for name in ("problem", "result", "cut", "targets")]
     of_slabs = [store.folder / name for name in ("problem", "parts", "labels", "proof")]

@@ -125,7 +125,7 @@ def require_state(number: int, store: SlabStore, token: str) -> None:
 def _begin(space: PartsSpace, domain: Domain) -> State[PartsPoint]:
     """Return the state after some sweeps, from which the search in memory begins, too."""
     point = space.start()
-    space.refuse_bare_rows(point, domain)
+    space.refuse_bare_rows(point.tally, domain)
     left = SWEEPS
     while left:
         point, made = space.warm_up(point, None, left)

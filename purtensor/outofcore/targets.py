@@ -19,7 +19,7 @@ from purtensor.constraints.consistency import check_consistency
 from purtensor.constraints.marginals import Marginal, StoredMarginal, flatten
 from purtensor.errors import InfeasibleError, NoSlabsError, UnknownCategoryError
 from purtensor.outofcore.engine import map_each, require_dask
-from purtensor.outofcore.partition import bucket_of, scatter, write_scattered
+from purtensor.outofcore.partition import scatter, write_scattered
 from purtensor.solving.scaling import scale_targets
 from purtensor.tables.domain import Domain, describe_profile
 from purtensor.tables.grouping import profile_keys
@@ -208,17 +208,16 @@ def misses_of(table: StoredTable, constraint: Constraint) -> tuple[float, float]
 
 def outer_rows(
     codes: Sequence[IntArray], targets: FloatArray, sizes: Sequence[int], exponent: int
-) -> tuple[tuple[IntArray, ...], IntArray, FloatArray]:
-    """Return the codes, ascending keys and scaled targets of the rows of an outside constraint."""
+) -> tuple[tuple[IntArray, ...], FloatArray]:
+    """Return the codes and scaled targets of the rows of an outside constraint, in the order of their keys."""
     # keys are int64
     if math.prod(sizes) > 2**62:
         raise NoSlabsError(
             f"a constraint with {math.prod(sizes)} combinations of categories has too many rows to couple slabs"
         )
-    keys = profile_keys(codes, sizes)[0]
     # ascending, so that profiles find their row by bisection
-    order = np.argsort(keys)
-    return tuple(np.asarray(c)[order] for c in codes), keys[order], scale_targets(targets[order], exponent)
+    order = np.argsort(profile_keys(codes, sizes)[0])
+    return tuple(np.asarray(c)[order] for c in codes), scale_targets(targets[order], exponent)
 
 
 def scatter_target(
@@ -229,8 +228,7 @@ def scatter_target(
     sizes = [reference.domain.select([name]).size for name in key]
     if isinstance(constraint, Marginal):
         codes, values = align_target(constraint, reference)
-        part = part_of[bucket_of([codes[k] for k in within], sizes)]
-        write_scattered(folder / "given", codes, values, part, int(part_of[-1]) + 1)
+        write_scattered(folder / "given", codes, values, within, sizes, part_of)
         return
     table = constraint.table
     positions = [table.domain.position(name) for name in constraint.scope]

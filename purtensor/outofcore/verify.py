@@ -10,8 +10,7 @@ import numpy as np
 from purtensor._typing import BoolArray, FloatArray, IntArray
 from purtensor.errors import InvalidOptionError
 from purtensor.outofcore.implied_zeros import ProvedZeros, split_piece
-from purtensor.outofcore.result import SlabEvidence
-from purtensor.outofcore.rows_project import RowEvidence
+from purtensor.outofcore.result import SlabEvidence, evidence_of
 from purtensor.outofcore.targets import misses_of, source_of, targets_of
 from purtensor.projection.result import Projection
 from purtensor.tables.domain import Domain
@@ -47,10 +46,8 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
     """
     if exact:
         raise InvalidOptionError("exact=True supports small problems only: verify the projection of table.to_table()")
-    evidence = result.evidence
-    if not isinstance(evidence, SlabEvidence | RowEvidence):
-        raise InvalidOptionError(f"result must be a Projection of a stored table, got one of {type(evidence)}")
-    domain, scopes = result.reference.domain, evidence.scopes
+    evidence = evidence_of(result)
+    domain, scopes = result.reference.domain, evidence.store.scopes
     sums = Sums()
     # as in memory, the total of the first constraint is the unit of all figures
     total = float(sum(values.sum() for _, values in targets_of(result.constraints[0]).profiles()))
@@ -90,7 +87,7 @@ def verify_stored(result: Projection[StoredTable], *, exact: bool = False) -> Ve
 
 
 def _bounds(
-    result: Projection[StoredTable], evidence: SlabEvidence | RowEvidence, zeros: tuple[BoolArray, float]
+    result: Projection[StoredTable], evidence: SlabEvidence, zeros: tuple[BoolArray, float]
 ) -> tuple[float, float, float, bool | None]:
     """Return the bounds that the witness proves; inf, 1 and inf without a witness, or with too little memory.
 
@@ -101,10 +98,10 @@ def _bounds(
     """
     # counted first, in a pass, so that what memory cannot hold is never gathered
     profiles = sum(len(piece.masses) for piece in evidence.pieces(result.table)) if result.certified else 0
-    need = profiles * (_BYTES_OF_A_PROFILE + _BYTES_OF_A_ROW * len(evidence.scopes))
+    need = profiles * (_BYTES_OF_A_PROFILE + _BYTES_OF_A_ROW * len(evidence.store.scopes))
     if not profiles or need > available_memory():
         return float("inf"), 1.0, float("inf"), None
-    gathered, witness = _gather(list(evidence.pieces(result.table)), result, evidence.scopes)
+    gathered, witness = _gather(list(evidence.pieces(result.table)), result, evidence.store.scopes)
     # the run kept none
     if all(np.isnan(own).all() for own in witness):
         return float("inf"), 1.0, float("inf"), None

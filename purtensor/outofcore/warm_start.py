@@ -16,7 +16,7 @@ from purtensor.outofcore.array_file import read_packed
 from purtensor.outofcore.checkpoint import PartsPoint
 from purtensor.outofcore.engine import map_each, map_reduce
 from purtensor.outofcore.part import codes_of_rows, read_labels, read_part
-from purtensor.outofcore.partition import bucket_of, gather, write_scattered
+from purtensor.outofcore.partition import gather, write_scattered
 from purtensor.outofcore.parts_space import PartsSpace
 from purtensor.outofcore.passes import open_part
 from purtensor.outofcore.result import SlabEvidence
@@ -54,7 +54,7 @@ def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
     shutil.rmtree(folder, ignore_errors=True)
     try:
         # inside rows are scattered to parts on disk like targets: the earlier run may have been cut otherwise
-        outer = _bring(store, domain, start, folder)
+        outer = bring_potentials(store, domain, start, folder)
         # a first pass with shift 0 measures the mass; where the shift belongs to inside rows it is written again
         mass: float = map_reduce(start_pass, math.fsum, store.parts, store, domain, folder, outer, 0.0, token)
         if not 0.0 < mass < np.inf:
@@ -67,8 +67,8 @@ def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
             outer[store.outer_blocks[0]] += shift
         else:
             map_each(start_pass, store.parts, store, domain, folder, outer, shift, token)
-        point = space.at(token, outer)
-        space.refuse_bare_rows(point, domain)
+        point = space.measure_at(token, outer)
+        space.refuse_bare_rows(point.tally, domain)
         state = begin(space, point, at_reference=False)
         space.keep(state)
         return state
@@ -80,9 +80,10 @@ def begin_from(space: PartsSpace, domain: Domain, start: Any) -> State[PartsPoin
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _bring(store: SlabStore, domain: Domain, start: Any, folder: Path) -> FloatArray:
+def bring_potentials(store: SlabStore, domain: Domain, start: Any, folder: Path) -> FloatArray:
     """Return the potentials of the rows that couple the parts; those of the others are scattered into folders."""
-    begun = as_stored(start).evidence if isinstance(start, Projection) else None
+    # where all rows couple the parts, those that an earlier run has on disk are read as well
+    begun = as_stored(start).evidence if isinstance(start, Projection) and store.inside else None
     slabs = begun if isinstance(begun, SlabEvidence) else None
     tables = read_start(start, store.scopes) if slabs is None else list(slabs.coupling_potentials)
     outer = np.zeros(len(store.outer_targets))
@@ -120,11 +121,9 @@ def _scatter_rows(
     part_of: IntArray,
 ) -> None:
     """Bring potentials of an inside constraint to the parts whose slabs they belong to."""
-    scope = store.scopes[k]
-    sizes = domain.select(store.key).sizes
     # an inside scope contains the key, so each row knows its part
-    part = part_of[bucket_of([columns[scope.index(name)] for name in store.key], sizes)]
-    write_scattered(path, columns, values, part, int(part_of[-1]) + 1)
+    key = [store.scopes[k].index(name) for name in store.key]
+    write_scattered(path, columns, values, key, domain.select(store.key).sizes, part_of)
 
 
 def _scatter_parts(
@@ -185,7 +184,7 @@ def start_pass(
     token: str,
 ) -> float:
     """Write the potentials that a part starts from, the first constraint's raised by `shift`; return the mass there."""
-    part = read_part(store.part(number), store.kept)
+    part = read_part(store, number)
     potentials = np.zeros_like(part.targets)
     codes, _, _ = read_labels(store, number)
     for k in store.inside:

@@ -1,13 +1,12 @@
-"""Folders of a workspace: named by what they are made of, locked by one process at a time, made once and whole."""
+"""Folders of a workspace: named by what they are made of, and locked by one process at a time."""
 
 from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,13 +14,9 @@ from filelock import FileLock, Timeout
 
 from purtensor.constraints.marginals import Marginal, StoredMarginal
 from purtensor.errors import StoreError
-from purtensor.outofcore.array_file import make_folder, read_own, write_packed
+from purtensor.outofcore.array_file import make_folder
 from purtensor.outofcore.targets import Constraint
-from purtensor.tables.io.atomic import begun_beside, give_up, move_into, move_over
 from purtensor.tables.store.table import StoredTable
-
-_MADE = "made"
-"""The file that describes the content of a folder, written last."""
 
 LOCKS = ".locks"
 """The folder of a workspace in which the locks of its questions lie; they are empty files, and may stay."""
@@ -108,36 +103,3 @@ def remove_on_error(folder: Path) -> Iterator[None]:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-
-
-def make_once(folder: Path, make: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
-    """Return the description of a folder, which `make` writes and fills if it does not exist yet.
-
-    It is written under another name and moved to its place whole: of two processes that begin at once, the second
-    discards its own.
-
-    Raises
-    ------
-    StoreError
-        It cannot be written, or its description is damaged.
-    """
-    if not (folder / _MADE).exists():
-        partial = begun_beside(folder)
-        try:
-            write_packed(partial / _MADE, {}, make(partial))
-            _move(partial, folder)
-        finally:
-            give_up(partial)
-    return read_own(folder / _MADE).facts
-
-
-def _move(partial: Path, folder: Path) -> None:
-    """Bring a folder to its place, unless another process was first; what is not whole gives way."""
-    try:
-        move_into(partial, folder)
-    except StoreError:
-        # without the description, which is written last, it is what a crash has left
-        if not (folder / _MADE).exists():
-            move_over(partial, folder)
-    except OSError as error:
-        raise StoreError(f"{folder} cannot be written: {error.strerror or error}") from error

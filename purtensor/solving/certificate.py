@@ -87,7 +87,7 @@ def certify(
     if not 0.0 < mass < float("inf"):
         return UNPROVED
     # far from the total the change would be mostly a constant; made anew from potentials, masses would be others
-    point, apart = space.scaled(point)
+    point, apart = space.scale_point(point)
     # any change proves what its own p^ does: raised masses are tried where p^ would be negative
     for floor in (0.0, *floors):
         proof = _prove(space, point, floor, apart, [] if kept is None else kept)

@@ -9,7 +9,7 @@ import dask
 import pytest
 
 import purtensor as pt
-from purtensor.outofcore import cluster, engine
+from purtensor.outofcore import engine
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ distributed = pytest.importorskip("distributed")
 @pytest.fixture
 def small(monkeypatch):
     """A cluster of one worker, a thread of this process, that is looked after often."""
-    monkeypatch.setattr(cluster, "_LOOK", 0.05)
+    monkeypatch.setattr(engine, "_LOOK", 0.05)
     with (
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=60
@@ -36,9 +36,9 @@ def given_up(local):
 
 def test_active_client__is_whom_dask_would_ask(small):
     _, client = small
-    assert cluster.active_client() is client
+    assert engine.active_client() is client
     with dask.config.set(scheduler="synchronous"):
-        assert cluster.active_client() is None
+        assert engine.active_client() is None
         assert engine.workers() == engine.Workers(1, None)
     assert engine.workers().at_once == 1
 
@@ -53,9 +53,9 @@ def test_map_reduce__a_cluster_gives_back_a_worker_that_it_gave_up(small):
 def test_map_each__nobody_is_there(small, monkeypatch):
     local, _ = small
     given_up(local)
-    monkeypatch.setattr(cluster, "_call_back", lambda _: None)
+    monkeypatch.setattr(engine, "_call_back", lambda _: None)
     with (
-        dask.config.set({cluster.WAIT_OPTION: 0.2}),
+        dask.config.set({engine.WAIT_OPTION: 0.2}),
         pytest.raises(pt.errors.StoreError, match=r"no worker for 0\.2 seconds.*then resume"),
     ):
         engine.map_each(abs, range(3))

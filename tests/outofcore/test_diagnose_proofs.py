@@ -177,9 +177,9 @@ def test_project__a_start_that_is_refused_leaves_nothing(tmp_path):
     table = people(13, (2, 2, 9))
     constraints = targets(table, SETS["PUR"])
     place = stored(table, tmp_path)
-    scopes = [pt.marginal(table, scope) for scope in SETS["PUR"]]
+    endless = [pt.marginal(table, scope) for scope in SETS["PUR"]]
     with pytest.raises(pt.InvalidOptionError, match="total mass"):
-        pt.project(place, constraints, start=[one.copy(data=np.full(one.shape, 1e4)) for one in scopes])
+        pt.project(place, constraints, start=[one.copy(data=np.full(one.shape, 1e4)) for one in endless])
     (run,) = place.workspace.glob("[!.]*")
     assert not any((run / "states").iterdir())
     assert not (run / "start").exists()

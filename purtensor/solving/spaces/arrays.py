@@ -109,7 +109,7 @@ class ArraySpace(ArrayPoints):
         found, _ = hessian_of(self.problem).factor_and_solve(self._weights(point, floor), miss)
         return Direction(found, inner_product(miss, found))
 
-    def scaled(self, point: Iterate) -> tuple[Iterate, float]:
+    def scale_point(self, point: Iterate) -> tuple[Iterate, float]:
         mass = self.mass(point)
         if not away_from_total(mass, self.total):
             return point, 0.0

@@ -62,7 +62,7 @@ class DenseSpace(ABC):
             raise NotOfProduct
         return step
 
-    def scaled(self, point: Iterate) -> tuple[Iterate, float]:
+    def scale_point(self, point: Iterate) -> tuple[Iterate, float]:
         return point, 0.0  # where sweeps leave another total the general form takes over
 
     def dual(self, point: Iterate) -> float:

@@ -206,7 +206,7 @@ class NewtonSpace(SearchSpace[P, D], Protocol[P, D]):
 class CertifiableSpace(Space[P], Protocol[P, C]):
     """A space in which bounds can be proved."""
 
-    def scaled(self, point: P) -> tuple[P, float]:
+    def scale_point(self, point: P) -> tuple[P, float]:
         """Return the point with its masses scaled to the targets' total, and by what share of each that rounds them."""
         ...
 

@@ -147,7 +147,7 @@ class PlainSpace:
             return self.at(point.potentials), False
         return self.at(self._shifted(point.potentials, self.mass(point))), True
 
-    def scaled(self, point: PlainPoint) -> tuple[PlainPoint, float]:
+    def scale_point(self, point: PlainPoint) -> tuple[PlainPoint, float]:
         return self.rebuild(point)[0], 0.0
 
     def has_emptied(self, point: PlainPoint, residual_l1: float) -> bool:
