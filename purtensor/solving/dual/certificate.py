@@ -115,7 +115,8 @@ def _best(problem: DualProblem, point: DualPoint, *, advance: bool) -> DualCerti
         for at in ways:
             found = _judge(problem, repaired, problem.back(at), _blur(problem, at), at)
             best = found if found.distance < best.distance else best
-        if best.distance <= _SHARPEST * problem.mass:
+        # what remains of the misses cannot be repaired away
+        if best.distance <= max(_SHARPEST * problem.mass, 4.0 * float(repaired.rest.sum())):
             break
     if advance and best.distance > _SHARP * problem.mass and _blur(problem, potentials).max(initial=0.0) > _SHARP:
         sharper = _with_more_digits(problem, point, potentials, inside, held)

@@ -137,19 +137,22 @@ class ExplicitMatrix:
 
     def solver(self, weights: FloatArray, diagonal: FloatArray) -> Solve:
         """Factor C diag(weights) C^T + diag(diagonal); `numpy.linalg.LinAlgError` where that fails."""
-        rows = self.shape[0]
-        if isinstance(self.transposed, np.ndarray):
-            product: Coefficients = self._multiply_blocks(weights)
-        else:
-            by = np.repeat(weights, np.diff(self.transposed.indptr))
-            parts = (self.transposed.data * by, self.transposed.indices, self.transposed.indptr)
-            product = self.values @ sparse.csr_array(parts, shape=self.transposed.shape)
+        rows, product = self.shape[0], self.gram(weights)
+        if not isinstance(product, np.ndarray):
             # small or filled up: dense factors are faster than sparse ones
             if rows > _DENSE_ROWS and product.nnz <= _DENSE_SHARE * rows**2:
                 return factorize(product + sparse.diags_array(diagonal))
             product = product.toarray()
         product[np.diag_indices(rows)] += diagonal
         return factorize(product)
+
+    def gram(self, weights: FloatArray) -> Coefficients:
+        """Return C diag(weights) C^T, in the form of C."""
+        if isinstance(self.transposed, np.ndarray):
+            return self._multiply_blocks(weights)
+        by = np.repeat(weights, np.diff(self.transposed.indptr))
+        parts = (self.transposed.data * by, self.transposed.indices, self.transposed.indptr)
+        return self.values @ sparse.csr_array(parts, shape=self.transposed.shape)
 
     def _multiply_blocks(self, weights: FloatArray) -> FloatArray:
         """Return C diag(weights) C^T of dense coefficients, summed in blocks of cells that fit the cache."""

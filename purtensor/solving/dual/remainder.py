@@ -1,7 +1,8 @@
 """What columns take to meet what is left of the misses of rows, exactly: sizes of it that are proved.
 
 A miss is no distance. With A the rows, a matrix R with A R = I - E and a norm of E below 1, the columns
-e = R (I - E)^-1 d meet misses d (notes/one_dual.md, equations 17 and 18).
+e = R (I - E)^-1 d meet misses d (notes/one_dual.md, equations 17 and 18). Where R would be large, a bound on the least
+eigenvalue of Newton's equations serves (equation 19).
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from purtensor.solving.dual.problem import DualProblem
 _MOST_ENTRIES = 1_000_000
 """Rows times columns up to which R is written out."""
 
+_MOST_ROWS = 2_000
+"""Rows up to which Newton's equations are factored as a dense matrix for the proof."""
+
 _UNIT = 2.0**-53
 _LONG = float(np.finfo(np.longdouble).eps)
 _UPWARD = 1.0 + 1e-8
@@ -24,6 +28,12 @@ _BLOCK = 512
 
 _MOST_HELD = 4
 """So often columns that might leave their bounds are held, and the others take what is left of the misses."""
+
+_SHIFTS = (2.0**-6, 2.0**-13, 2.0**-20, 2.0**-26)
+"""Bounds on the least eigenvalue that are tried, of equations with a unit diagonal."""
+
+_FREE = 2.0**20
+"""A slack that gives way so many times as much as all cells of its row takes what the row misses."""
 
 _DEPENDENT = 1e-13
 """A row of which so little, by its square, is left beside others on columns that give way follows from them."""
@@ -33,15 +43,16 @@ def meet_remainder(problem: DualProblem, weights: FloatArray, feasible: FloatArr
     """Return no less than what columns take to meet what they still miss; None where that may leave their bounds."""
     missing, unsure = enclose_misses(problem, feasible)
     right = missing + np.copysign(unsure, missing)
-    if problem.rows * len(feasible) > _MOST_ENTRIES:
-        # an estimate: R is too large to be written out, and the signs of rounding are taken to be those of the misses
+    bound = bound_remainder if problem.rows * len(feasible) <= _MOST_ENTRIES else bound_by_eigenvalue
+    if bound is bound_by_eigenvalue and problem.rows > _MOST_ROWS:
+        # an estimate: the signs of rounding are taken to be those of the misses
         if problem.matrix.dependent is not None:
             right[problem.matrix.dependent] = 0.0
         rest = np.abs(weights * problem.back(solve(right)))
         return rest if np.isfinite(rest).all() else None
     lower, upper = problem.columns.lower, problem.columns.upper
     for _ in range(_MOST_HELD):
-        found = bound_remainder(problem, weights, np.abs(right))
+        found = bound(problem, weights, np.abs(right))
         if found is None:
             return None
         leaves = (found > 0.0) & ((feasible - found < lower) | (feasible + found > upper))
@@ -106,6 +117,46 @@ def bound_remainder(problem: DualProblem, weights: FloatArray, missed: FloatArra
         if not largest < 0.5:  # also where it is no number
             return None
         return np.asarray(np.abs(inverse) @ sizes / (1.0 - largest) * _UPWARD)
+
+
+def bound_by_eigenvalue(problem: DualProblem, weights: FloatArray, missed: FloatArray) -> FloatArray | None:
+    """Return no less than the sizes of columns that meet misses of up to these sizes; None where none is proved.
+
+    As `bound_remainder`, with nothing as large as rows times columns.
+    """
+    cells, slack_rows, dependent = problem.cells, problem.slack_rows, problem.matrix.dependent
+    matrix = problem.matrix
+    explicit = matrix if isinstance(matrix, ExplicitMatrix) else ExplicitMatrix(matrix.to_sparse())
+    product = explicit.gram(weights[:cells])
+    gram = product if isinstance(product, np.ndarray) else product.toarray()
+    slacks = np.bincount(slack_rows, weights[cells:], problem.rows)
+    free = slacks > _FREE * gram.diagonal()
+    gram[np.diag_indices(problem.rows)] += slacks
+    asked = np.flatnonzero(~free if dependent is None else ~free & ~dependent)
+    with np.errstate(all="ignore"):
+        kept = asked[_independent(gram[np.ix_(asked, asked)])]
+        least, scale = _least_eigenvalue(gram[np.ix_(kept, kept)], len(weights))
+        size = float(np.linalg.norm(scale * missed[kept])) / np.sqrt(least) * _UPWARD if len(kept) else 0.0
+        found = np.sqrt(weights) * size
+    if not np.isfinite(size):  # also where no eigenvalue is proved
+        return None
+    # what cells take of the misses of other rows counts as a miss of rows whose slacks are free
+    taken = (missed + problem.matrix.size_times(found[:cells])) * _UPWARD
+    found[cells:] = np.where(free[slack_rows], taken[slack_rows], found[cells:])
+    return np.asarray(found)
+
+
+def _least_eigenvalue(gram: FloatArray, columns: int) -> tuple[float, FloatArray]:
+    """Return no more than the least eigenvalue of equations scaled to a unit diagonal, 0 if unproved; and the scale."""
+    scale = 1.0 / np.sqrt(gram.diagonal())
+    scaled, rows = gram * scale[:, None] * scale, len(gram)
+    # what the factors, the sums over columns and the coefficients may be off by, in the norm (notes/certificate.md, 16)
+    lost = _UNIT * 1.1 * rows * (rows + columns + 18.0)
+    for shift in _SHIFTS:
+        _, failed = lapack.dpotrf(scaled - shift * np.eye(rows), lower=1)
+        if not failed and shift > 2.0 * lost:
+            return shift - lost, scale
+    return 0.0, scale
 
 
 def _slacks_of(problem: DualProblem) -> FloatArray:

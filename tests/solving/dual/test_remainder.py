@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from purtensor.solving.dual import remainder
-from purtensor.solving.dual.remainder import bound_remainder, enclose_misses
+from purtensor.solving.dual.certificate import certify
+from purtensor.solving.dual.remainder import bound_by_eigenvalue, bound_remainder, enclose_misses
 from purtensor.solving.dual.solve import solve
 from purtensor.solving.dual.watch import Watch
 from tests import oracles
@@ -74,3 +75,48 @@ def test_bound_remainder__grows_with_the_misses(share):
     one, other = (bound_remainder(problem, give, np.full(problem.rows, size)) for size in (1e-9, 2e-9 + share))
     assert one is not None
     assert other == pytest.approx(one * (2e-9 + share) / 1e-9, rel=1e-6)
+
+
+@given(st.integers(0, 10**6))
+def test_bound_by_eigenvalue__columns_of_these_sizes_meet_the_misses(seed):
+    """In fractions: cells meet the rows without a free slack by the least change, and free slacks what is left then."""
+    problem, rng = draw_mixed(seed).problem(), np.random.default_rng(seed)
+    give = solve(problem, Watch(100)).point.give
+    slacks = np.arange(problem.cells, len(give))
+    give[slacks[rng.random(len(slacks)) < 0.3]] = 1e20 * problem.mass
+    missed = problem.mass * 1e-15 * rng.uniform(-1.0, 1.0, problem.rows)
+    sizes = bound_by_eigenvalue(problem, give, np.abs(missed))
+    if sizes is None:
+        return
+    rows, weights = rows_of(problem), exact(give)
+    gram = np.array([[float(sum(map(_product, a, b, weights))) for b in rows] for a in rows])
+    slack = np.bincount(problem.slack_rows, give[problem.cells :], problem.rows)
+    of_cells = [float(sum(map(_product, row, row, weights[: problem.cells]))) for row in rows]
+    free = slack > 2.0**20 * np.array(of_cells)
+    asked = np.flatnonzero(~free if problem.matrix.dependent is None else ~free & ~problem.matrix.dependent)
+    kept = asked[remainder._independent(gram[np.ix_(asked, asked)])]
+    exact_gram = [[sum(map(_product, rows[i], rows[k], weights)) for k in kept] for i in kept]
+    potentials = oracles.solved_by_any_pivots(exact_gram, [Fraction(float(missed[i])) for i in kept])
+    change = [w * sum(rows[i][j] * y for i, y in zip(kept, potentials, strict=True)) for j, w in enumerate(weights)]
+    for i in np.flatnonzero(free):
+        left = Fraction(float(missed[i])) - sum(a * b for a, b in zip(rows[i], change[: problem.cells], strict=False))
+        own = problem.cells + np.flatnonzero(problem.slack_rows == i)
+        assert all(abs(left) <= Fraction(float(sizes[j])) * (1 + Fraction(1, 10**6)) for j in own)
+    for j in range(problem.cells):
+        assert abs(change[j]) <= Fraction(float(sizes[j])) * (1 + Fraction(1, 10**6))
+
+
+def test_bound_by_eigenvalue__serves_where_rows_times_columns_are_many(monkeypatch):
+    problem = draw_mixed(5).problem()
+    small = certify(problem, solve(problem, Watch(100)).point)
+    monkeypatch.setattr(remainder, "_MOST_ENTRIES", 0)
+    large = certify(problem, solve(problem, Watch(100)).point)
+    assert 0.0 < small.distance < 1e-9 * problem.mass
+    assert 0.0 < large.distance < 1e-9 * problem.mass
+    assert large.distance != small.distance
+
+
+def test_bound_by_eigenvalue__proves_nothing_where_rows_nearly_depend():
+    gram = np.array([[1.0, 1.0 - 2.0**-40], [1.0 - 2.0**-40, 1.0]])
+    assert remainder._least_eigenvalue(gram, 10)[0] == 0.0
+    assert remainder._least_eigenvalue(np.eye(2), 10)[0] == pytest.approx(2.0**-6)
