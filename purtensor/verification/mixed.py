@@ -8,7 +8,6 @@ code with what solved it: the misses, the bounds, the objective and the gap are 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +16,12 @@ from scipy import sparse
 
 from purtensor._typing import BoolArray, FloatArray
 from purtensor.errors import TooLargeError
+from purtensor.verification.cell_costs import cell_costs, cell_gaps, give_way, logit_rate
 from purtensor.verification.row_costs import (
     UNIT,
     LongArray,
     MixedStatement,
     choose_sums,
-    entropy,
     measure_misses,
     row_costs,
     row_gaps,
@@ -75,7 +74,7 @@ def _measure(stated: MixedStatement) -> MixedFigures:
     misses = np.where(hard, np.abs(measure_misses(stated, sums)), 0)
     residual = float((misses / (stated.total * np.where(sizes > 0, sizes, 1))).max(initial=0))
     outside = float(np.maximum(low - masses, masses - high).max(initial=0) / stated.total)
-    objective = float((_cell_costs(stated, masses).sum() + row_costs(stated, sums).sum()) / stated.total)
+    objective = float((cell_costs(stated, masses).sum() + row_costs(stated, sums).sum()) / stated.total)
     potentials = np.asarray(stated.potentials, dtype=np.longdouble)
     # a potential of -inf says that its row, and every cell with a coefficient in it, is empty
     empty = np.isneginf(potentials)
@@ -89,7 +88,7 @@ def _measure(stated: MixedStatement) -> MixedFigures:
     # potentials come as float64: their rounding moves the exponent of a cell by this at most
     blur = UNIT * float(_times(abs(stated.coefficients).T.tocsr(), np.abs(potentials))[kept].max(initial=0))
     best = np.inf, 1.0
-    for weight in _weights(stated, masses, kept):
+    for weight in give_way(stated, masses, kept):
         for start in (potentials, _release_intervals(stated, sums, potentials)):
             feasible, moved, left, rest = _move_onto_rows(stated, masses, start, weight, hard & ~empty)
             # weak duality needs a feasible point: without one nothing is proved
@@ -129,7 +128,7 @@ def _prove(
     # rows that are met to rounding at the end that they belong to have no gap, like equalities
     tied, end = _ends_of(stated, potentials)
     met = tied & (np.abs(there - np.where(tied, end, 0)) <= _MET * _sizes_of(stated, masses, end))
-    gap = float(_cell_gaps(stated, feasible, z)[kept].sum() + row_gaps(stated, there, potentials)[counted & ~met].sum())
+    gap = float(cell_gaps(stated, feasible, z)[kept].sum() + row_gaps(stated, there, potentials)[counted & ~met].sum())
     if not np.isfinite(gap):
         return np.inf, 1.0
     # gaps are squares of distances in the norm of 1 / x', in which the exact point is so far from this one
@@ -143,22 +142,6 @@ def _prove(
     return max(gap, 0.0) / stated.total, min(1.0, apart / mass)
 
 
-def _logit_rate(stated: MixedStatement) -> LongArray:
-    f, low, high = stated.reference, stated.cell_lower, stated.cell_upper
-    return np.asarray((high - low) * f / ((f - low) * (high - f)), dtype=np.longdouble)
-
-
-def _between(stated: MixedStatement, p: LongArray, q: LongArray) -> LongArray:
-    """Return the Bregman distance of cells p from q by the distance that was requested."""
-    f = np.asarray(stated.reference, dtype=np.longdouble)
-    if stated.distance == "kl":
-        return np.asarray(entropy(p, q))
-    if stated.distance == "linear":
-        return (p - q) ** 2 / (2 * f)
-    low, high = stated.cell_lower, stated.cell_upper
-    return np.asarray((entropy(p - low, q - low) + entropy(high - p, high - q)) / _logit_rate(stated))
-
-
 def _times(matrix: sparse.csr_array, values: LongArray) -> LongArray:
     """Return the product in extended precision, row by row."""
     products = matrix.data.astype(np.longdouble) * values[matrix.indices]
@@ -166,66 +149,6 @@ def _times(matrix: sparse.csr_array, values: LongArray) -> LongArray:
     found = np.zeros(matrix.shape[0], dtype=np.longdouble)
     np.add.at(found, rows, products)
     return found
-
-
-def _cell_costs(stated: MixedStatement, masses: LongArray) -> LongArray:
-    return _between(stated, masses, np.asarray(stated.reference, dtype=np.longdouble))
-
-
-def _response(stated: MixedStatement, z: LongArray) -> Any:
-    f = np.asarray(stated.reference, dtype=np.longdouble)
-    low, high = (np.asarray(end, dtype=np.longdouble) for end in (stated.cell_lower, stated.cell_upper))
-    if stated.distance == "kl":
-        return np.clip(f * np.exp(z), low, high)
-    if stated.distance == "linear":
-        return np.clip(f * (1 + z), low, high)
-    return low + (high - low) / (1 + (high - f) / (f - low) * np.exp(-_logit_rate(stated) * z))
-
-
-def _slope(stated: MixedStatement, x: LongArray) -> Any:
-    f = np.asarray(stated.reference, dtype=np.longdouble)
-    return np.log(x / f) if stated.distance == "kl" else (x - f) / f
-
-
-def _cell_gaps(stated: MixedStatement, feasible: LongArray, z: LongArray) -> LongArray:
-    """Return h(x) + h*(z) - z x of every cell: never negative."""
-    response = _response(stated, z)
-    gap = _between(stated, feasible, response)
-    if stated.distance == "logit":
-        # the response reaches no bound but by rounding: then the same from logarithms of what is left to either bound
-        return np.where(np.isfinite(gap), gap, _logit_gaps(stated, feasible, z))
-    # a cell held at a bound adds (h'(x) - z)(x^ - x), both factors of one sign (notes/one_dual.md, equation 10)
-    slope = _slope(stated, response)
-    held = (response == stated.cell_lower) | (response == stated.cell_upper)
-    return gap + np.where(held & (feasible != response), (slope - z) * (feasible - response), 0)
-
-
-def _logit_gaps(stated: MixedStatement, feasible: LongArray, z: LongArray) -> LongArray:
-    rate, width = _logit_rate(stated), np.asarray(stated.cell_upper - stated.cell_lower, dtype=np.longdouble)
-    f = np.asarray(stated.reference, dtype=np.longdouble)
-    s = rate * z + np.log((f - stated.cell_lower) / (stated.cell_upper - f))
-    gap = np.zeros_like(z)
-    for share, sign in ((feasible - stated.cell_lower, -1), (stated.cell_upper - feasible, 1)):
-        # u log(u / u'), u' = width / (1 + exp(-s)) of one side and width / (1 + exp(s)) of the other
-        gap += np.where(
-            share > 0, share * (np.log(np.where(share > 0, share, 1) / width) + np.logaddexp(0, sign * s)), 0
-        )
-    return gap / rate
-
-
-def _weights(stated: MixedStatement, masses: LongArray, kept: Any) -> Iterator[FloatArray]:
-    """Yield by how much cells give way: as the slope of their response says, and by no more than their room."""
-    f = np.asarray(stated.reference, dtype=np.longdouble)
-    # cells give about as their x' says (notes/one_dual.md, equations 3 to 5); any weights lead to a feasible point
-    give = masses if stated.distance == "kl" else f
-    if stated.distance == "logit":
-        give = _logit_rate(stated) * (masses - stated.cell_lower) * (stated.cell_upper - masses)
-    room = np.minimum(masses - stated.cell_lower, stated.cell_upper - masses)
-    # cells at a bound stay there
-    inside = kept & (room > 0)
-    yield np.where(inside, give, 0).astype(np.float64)
-    if (room < give)[inside].any():
-        yield np.where(inside, np.minimum(give, room), 0).astype(np.float64)
 
 
 def _ends_of(stated: MixedStatement, potentials: LongArray) -> tuple[BoolArray, LongArray]:
@@ -307,5 +230,5 @@ def _distance(stated: MixedStatement, gap: float, feasible: LongArray, kept: Any
         return float(np.sqrt(2 * gap * np.asarray(stated.reference)[kept].sum()))
     if stated.distance == "logit":
         width = np.asarray(stated.cell_upper - stated.cell_lower)
-        return float(np.sqrt(gap * (_logit_rate(stated) * width)[kept].sum() / 2))
+        return float(np.sqrt(gap * (logit_rate(stated) * width)[kept].sum() / 2))
     return 2 * gap / 3 + float(np.sqrt(4 * gap * gap / 9 + 2 * float(feasible.sum()) * gap))
