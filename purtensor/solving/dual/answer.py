@@ -15,6 +15,7 @@ from purtensor.solving.dual.certificate import certify
 from purtensor.solving.dual.columns.kind import bregman_entropy
 from purtensor.solving.dual.prepare import Prepared, cells_of, prepare
 from purtensor.solving.dual.question import Question, penalty_paid, pull_at_nothing
+from purtensor.solving.dual.remainder import is_only_estimated
 from purtensor.solving.dual.solve import solve
 from purtensor.solving.dual.watch import StepLine, Watch
 from purtensor.solving.termination import Termination
@@ -155,7 +156,8 @@ def conclude(
     residual, residual_l1 = residuals(question, prepared, masses, sums)
     mass = float(np.abs(masses).sum())
     bound, tv_bound = float("inf"), 1.0
-    if proof is not None and proof.proved:
+    estimated = is_only_estimated(problem)
+    if proof is not None and proof.proved and not estimated:
         bound = proof.gap * scale / question.total
         apart = proof.distance * scale
         if question.fixed_total:
@@ -177,6 +179,8 @@ def conclude(
     notes = [f"via {run.way}"] if run.way else []
     if emptied:
         notes.append(f"targets and bounds of 0 exclude {emptied} profiles")
+    if estimated:
+        notes.append("no bounds are proved: the rows are too many to prove how far masses are that meet them exactly")
     return Answer(
         masses=masses,
         potentials=potentials,

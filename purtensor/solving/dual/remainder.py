@@ -40,12 +40,15 @@ _DEPENDENT = 1e-13
 
 
 def meet_remainder(problem: DualProblem, weights: FloatArray, feasible: FloatArray, solve: Solve) -> FloatArray | None:
-    """Return no less than what columns take to meet what they still miss; None where that may leave their bounds."""
+    """Return no less than what columns take to meet what they still miss; None where that may leave their bounds.
+
+    Where `is_only_estimated` says so, about as much.
+    """
     missing, unsure = enclose_misses(problem, feasible)
     right = missing + np.copysign(unsure, missing)
-    bound = bound_remainder if problem.rows * len(feasible) <= _MOST_ENTRIES else bound_by_eigenvalue
-    if bound is bound_by_eigenvalue and problem.rows > _MOST_ROWS:
-        # an estimate: the signs of rounding are taken to be those of the misses
+    bound = bound_remainder if _is_small(problem) else bound_by_eigenvalue
+    if is_only_estimated(problem):
+        # the signs of rounding are taken to be those of the misses: good for the answer's digits, and no proof
         if problem.matrix.dependent is not None:
             right[problem.matrix.dependent] = 0.0
         rest = np.abs(weights * problem.back(solve(right)))
@@ -61,6 +64,15 @@ def meet_remainder(problem: DualProblem, weights: FloatArray, feasible: FloatArr
         # as a slack that is at its bound but for rounding: others take its share
         weights = np.where(leaves, 0.0, weights)
     return None
+
+
+def _is_small(problem: DualProblem) -> bool:
+    return problem.rows * problem.columns.size <= _MOST_ENTRIES
+
+
+def is_only_estimated(problem: DualProblem) -> bool:
+    """Return whether what columns take to meet the remaining misses is only estimated, as rows are too many."""
+    return problem.rows > _MOST_ROWS and not _is_small(problem)
 
 
 def enclose_misses(problem: DualProblem, x: FloatArray) -> tuple[FloatArray, FloatArray]:

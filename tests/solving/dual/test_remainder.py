@@ -6,9 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
+import purtensor as pt
 from purtensor.solving.dual import remainder
 from purtensor.solving.dual.certificate import certify
 from purtensor.solving.dual.remainder import bound_by_eigenvalue, bound_remainder, enclose_misses
@@ -120,3 +122,18 @@ def test_bound_by_eigenvalue__proves_nothing_where_rows_nearly_depend():
     gram = np.array([[1.0, 1.0 - 2.0**-40], [1.0 - 2.0**-40, 1.0]])
     assert remainder._least_eigenvalue(gram, 10)[0] == 0.0
     assert remainder._least_eigenvalue(np.eye(2), 10)[0] == pytest.approx(2.0**-6)
+
+
+def test_project__claims_no_bound_that_is_only_estimated(monkeypatch):
+    people = pt.tabulate({"sex": ["f", "f", "m"], "age": ["old", "young", "old"]}, weights=[3.0, 4.0, 5.0])
+    half = pt.total(1, of={"sex": "f"}, target=0.5)
+    proved = pt.project(people, [half], total="reference")
+    assert proved.certified
+    assert not any("no bounds" in note for note in proved.notes)
+    monkeypatch.setattr(remainder, "_MOST_ENTRIES", 0)
+    monkeypatch.setattr(remainder, "_MOST_ROWS", 0)
+    found = pt.project(people, [half], total="reference")
+    assert found.converged
+    assert (found.bound, found.tv_bound, found.certified) == (float("inf"), 1.0, False)
+    assert any("no bounds are proved" in note for note in found.notes)
+    xr.testing.assert_allclose(found.table, proved.table, rtol=1e-14)
