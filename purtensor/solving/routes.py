@@ -42,7 +42,7 @@ class Routes:
 
     def bound(self, missed: FloatArray, inverse: float, lowest: float) -> Rest:
         """Return bounds on masses that meet misses of these sizes: sum 1 / p and the smallest p are given."""
-        inside, closing = self._carried(missed)
+        inside, closing = self._bound_flows(missed)
         largest = (inside + closing) * UPWARD
         share = largest / lowest if lowest > 0.0 else math.inf
         return Rest(largest * largest * inverse * UPWARD, share, self.longest * largest)
@@ -51,7 +51,7 @@ class Routes:
         """Return better bounds of slabs, by a pass over the masses: no slab carries what others miss."""
         form = self.form
         assert form is not None
-        _, closing = self._carried(missed)
+        _, closing = self._bound_flows(missed)
         # number -1 reads the 0 appended; rows that are not independent count as well, which does no harm
         of_rows = np.append(missed, 0.0)
         carried = of_rows[form.primary].sum(axis=1) + of_rows[form.other].sum(axis=1)
@@ -70,7 +70,7 @@ class Routes:
             square = float((carried * carried * np.add.reduceat(1.0 / masses, begins)).sum())
             return Rest(square * UPWARD, float((carried / lowest).max()) * UPWARD, size * UPWARD)
 
-    def _carried(self, missed: FloatArray) -> tuple[float, float]:
+    def _bound_flows(self, missed: FloatArray) -> tuple[float, float]:
         """Return the most that paths carry, and the most that cycles do."""
         inside = float(missed[self.of_graph].sum())
         # what paths add to the rows beside, the cycles take back

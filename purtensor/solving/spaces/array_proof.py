@@ -100,7 +100,7 @@ def proof_sums(
 
     for_each_chunk(work, chunks)
     upper, gap, distance, left = (float(one) * UPWARD / total for one in sum_chunks(found)[:4])
-    gap += _underflowed(problem, masses, potentials) / total
+    gap += _bound_underflowed(problem, masses, potentials) / total
     # half of the L1 distance; `left` counts twice, in the cells and by what it adds to the total
     distance = 0.5 * (distance + 2.0 * left + 2.0**-40 * (distance + abs(moved) / total))
     beside = 0.0 if problem.face_rounding is None else problem.face_rounding.mass / total * UPWARD
@@ -109,7 +109,7 @@ def proof_sums(
     return Sums(upper, gap, distance + beside, left, rounding, feasible, full, beside)
 
 
-def _underflowed(problem: Problem, masses: FloatArray, potentials: FloatArray) -> float:
+def _bound_underflowed(problem: Problem, masses: FloatArray, potentials: FloatArray) -> float:
     """Return what masses that underflowed to 0, below 2^-1074 each, may have at the potentials of a change."""
     lost = np.flatnonzero(masses == 0.0)
     if not len(lost):
