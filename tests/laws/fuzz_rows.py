@@ -101,6 +101,8 @@ class Drawn:
         with localcontext(prec=DIGITS):
             sizes, answer = [abs(Decimal(x)) for x in np.asarray(masses).tolist()], self.answer()
             total, exact = sum(sizes), sum(answer)
+            if not total:  # of a free total: a run that was cut short may have potentials at which all masses underflow
+                return 1.0, None
             fixed = self.options["total"] != "free"
             by = total / exact if fixed else Decimal(1)
             away = sum(abs(x - by * q) for x, q in zip(sizes, answer, strict=True)) / total / (2 if fixed else 1)

@@ -79,3 +79,10 @@ def test_drawn__answers_are_optimal():
             apart = sum(abs(a - b) for a, b in zip(sizes, near, strict=True))
             assert apart <= Decimal("1e-9") * sum(sizes)
     assert seen == set(KINDS)
+
+
+def test_bounds__of_a_run_that_ends_without_mass_claim_nothing():
+    counts = Counts()
+    attack(9510004174, counts)
+    assert counts.tried
+    assert not counts.false, str(counts)
