@@ -37,9 +37,8 @@ def test_bounds__of_drawn_problems_are_never_below_the_truth(family, batch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-def test_bounds__of_drawn_problems_on_disk_are_never_below_the_truth(family, monkeypatch):
+def test_bounds__of_drawn_problems_on_disk_are_never_below_the_truth(family):
     pytest.importorskip("zarr")
-    monkeypatch.setattr("os.fsync", lambda _: None)
     counts = Counts()
     for seed in range(200 if THOROUGH else 1):
         attack_on_disk(seed, counts, family)
@@ -75,10 +74,9 @@ def test_verify__meets_rows_that_depend_on_each_other_only_where_the_table_has_m
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "family"), [(310002000, "nearly dependent"), (310016900, "PUR")])
-def test_bounds__on_disk_take_in_the_rounding_of_the_scale(seed, family, monkeypatch):
+def test_bounds__on_disk_take_in_the_rounding_of_the_scale(seed, family):
     """The masses are scaled to the total before they are proved, and written as they were."""
     pytest.importorskip("zarr")
-    monkeypatch.setattr("os.fsync", lambda _: None)
     counts = Counts()
     attack_on_disk(seed, counts, family)
     assert counts.tried
@@ -89,10 +87,9 @@ def test_bounds__on_disk_take_in_the_rounding_of_the_scale(seed, family, monkeyp
 @pytest.mark.parametrize(
     ("seed", "family"), [(720002600, "contradicting"), (720020000, "contradicting"), (710029600, "contradicting")]
 )
-def test_log_ratio_bound__on_disk_is_about_the_rows_that_the_result_names(seed, family, monkeypatch):
+def test_log_ratio_bound__on_disk_is_about_the_rows_that_the_result_names(seed, family):
     """The problem in memory meets others: 2e-13 are between both answers. The last is on a face, and names its rows."""
     pytest.importorskip("zarr")
-    monkeypatch.setattr("os.fsync", lambda _: None)
     counts = Counts()
     attack_on_disk(seed, counts, family)
     assert counts.unproved["verify: log_ratio_bound"] == 0
@@ -101,19 +98,17 @@ def test_log_ratio_bound__on_disk_is_about_the_rows_that_the_result_names(seed, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "family"), [(720020800, "PUR"), (830002000, "nearly dependent")])
-def test_verify__confirms_results_on_disk_with_another_total_and_with_denormal_masses(seed, family, monkeypatch):
+def test_verify__confirms_results_on_disk_with_another_total_and_with_denormal_masses(seed, family):
     """The total is off by 4e-14, half whose square is more than the divergence; a mass of 1e-313 lacks digits."""
     pytest.importorskip("zarr")
-    monkeypatch.setattr("os.fsync", lambda _: None)
     counts = Counts()
     attack_on_disk(seed, counts, family)
     assert counts.converged == 1
     assert not counts.refused
 
 
-def test_bounds__on_disk_where_a_part_has_no_row_to_sweep_in_logarithms(monkeypatch):
+def test_bounds__on_disk_where_a_part_has_no_row_to_sweep_in_logarithms():
     pytest.importorskip("zarr")
-    monkeypatch.setattr("os.fsync", lambda _: None)
     counts = Counts()
     attack_on_disk(108, counts, "nearly dependent")
     assert counts.tried
@@ -155,12 +150,9 @@ def test_verify__confirms_results_on_targets_that_contradict_each_other(seed, so
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "family"), [(99, "contradicting"), (2, "one ulp"), (70, "mixed"), (85, "mixed")])
-def test_verify__confirms_results_on_disk_whose_total_is_off_or_whose_targets_contradict_each_other(
-    seed, family, monkeypatch, tmp_path
-):
+def test_verify__confirms_results_on_disk_whose_total_is_off_or_whose_targets_contradict(seed, family, tmp_path):
     """Newton's masses have another total before they have converged; and the masses decide which rows are met."""
     pytest.importorskip("zarr")
-    monkeypatch.setattr("os.fsync", lambda _: None)
     problem, size = FAMILIES[family](seed), {2: 4, 70: 8, 85: 4, 99: 8}[seed]
     with dask.config.set({"scheduler": "synchronous", "purtensor.part-profiles": size}):
         reference = pt.store_table(problem.reference, tmp_path / "t.zarr")

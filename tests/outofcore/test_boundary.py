@@ -24,8 +24,7 @@ ON_FACE = pt.results.Termination.CONVERGED_ON_FACE
 
 
 @pytest.fixture(autouse=True)
-def small_parts(monkeypatch):
-    monkeypatch.setattr("os.fsync", lambda _: None)  # most of the time of so small runs; no power fails here
+def small_parts():
     with dask.config.set({"scheduler": "synchronous", "purtensor.part-profiles": 30}):
         yield
 

@@ -28,8 +28,7 @@ pytest.importorskip("zarr")
 
 
 @pytest.fixture(autouse=True)
-def small_parts(monkeypatch):
-    monkeypatch.setattr("os.fsync", lambda _: None)  # here nothing is killed
+def small_parts():
     with dask.config.set({"scheduler": "synchronous", "purtensor.part-profiles": 30}):
         yield
 

@@ -23,7 +23,6 @@ NO_SLABS = r"no attributes divide these constraints into slabs"
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr("os.fsync", lambda _: None)  # most of the time of so small runs; no power fails here
     monkeypatch.setattr(run_state, "PATIENCE", 40)
     with dask.config.set({"scheduler": "synchronous", "purtensor.part-profiles": 30}):
         yield

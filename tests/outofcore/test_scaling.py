@@ -24,8 +24,7 @@ each_solver = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 
 
 @pytest.fixture(autouse=True)
-def small_parts(monkeypatch):
-    monkeypatch.setattr("os.fsync", lambda _: None)  # most of the time of so small runs; no power fails here
+def small_parts():
     with dask.config.set({"scheduler": "synchronous", "purtensor.part-profiles": 4}):
         yield
 

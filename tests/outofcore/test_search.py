@@ -21,8 +21,7 @@ pytest.importorskip("zarr")
 
 
 @pytest.fixture(autouse=True)
-def small_parts(monkeypatch):
-    monkeypatch.setattr("os.fsync", lambda _: None)  # nothing is killed here
+def small_parts():
     with dask.config.set({"scheduler": "synchronous", "purtensor.part-profiles": 30}):
         yield
 
